@@ -23,7 +23,10 @@ export default defineConfig(
 			'no-var': 'error',
 			'prefer-const': 'error',
 			// A `_` before the name says that it is there for its place only.
-			'@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
+			'@typescript-eslint/no-unused-vars': [
+				'error',
+				{ argsIgnorePattern: '^_', varsIgnorePattern: '^_', ignoreRestSiblings: true },
+			],
 			'@typescript-eslint/consistent-type-imports': 'error',
 			// A state or kind that is added later must not fall through a switch unnoticed.
 			'@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
