@@ -1,0 +1,165 @@
+import { mapLimited, portions, waves } from './batches';
+import { decideClaim, duplicateOfLive, type ClaimChange, type ClaimDecision, type DuplicateReason } from './decisions';
+import { asClaimError, ClaimError, invalidSetting } from './errors';
+import { identityText, type Identity } from './identity';
+import type { ClaimReason, ClaimRecord, Operation, Owner } from './record';
+import type { ClaimRequest } from './request';
+import { changeClaims } from './statements/changeClaims';
+import { insertClaims } from './statements/insertClaims';
+import { readClaims } from './statements/readClaims';
+import type { ClaimTable } from './table/claimTable';
+
+/**
+ * What the store says to one delivery. `new` only when the database showed a row with this run's token,
+ * `duplicate` only when it showed one with another; everything else is an error.
+ */
+export type ClaimAnswer =
+	| { verdict: 'new'; reason: ClaimReason; record: ClaimRecord; payloadChanged: boolean | null }
+	| { verdict: 'duplicate'; reason: DuplicateReason; record: ClaimRecord; payloadChanged: boolean | null }
+	| { verdict: 'error'; error: ClaimError; record: ClaimRecord | null; payloadChanged: boolean | null };
+
+/** How often a claim is looked at anew when its record moves between reading and writing. */
+const MAX_ROUNDS = 6;
+
+/**
+ * Claims deliveries: each gets exactly one answer, in input order; a repeat inside the list meets the first one's
+ * record. Never throws: what fails is the answer of the items that it concerns.
+ */
+export async function claimDeliveries(table: ClaimTable, operation: Operation, owner: Owner, requests: readonly ClaimRequest[]): Promise<ClaimAnswer[]> {
+	const answers = new Map<ClaimRequest, ClaimAnswer>();
+	for (const wave of waves(requests, identityOf)) {
+		for (const portion of portions(wave, identityOf, ({ payload }) => payload.json?.length ?? 0)) {
+			await claimPortion(table, operation, owner, portion, answers);
+		}
+	}
+	return requests.map((request) => answers.get(request) ?? { verdict: 'error', error: asClaimError(undefined), record: null, payloadChanged: null });
+}
+
+function identityOf(request: ClaimRequest): string {
+	return identityText(request.identity);
+}
+
+type Answers = Map<ClaimRequest, ClaimAnswer>;
+
+async function claimPortion(table: ClaimTable, operation: Operation, owner: Owner, portion: readonly ClaimRequest[], answers: Answers): Promise<void> {
+	try {
+		await claimTogether(table, operation, owner, portion, answers);
+	} catch (failure) {
+		const open = portion.filter((request) => !answers.has(request));
+		const error = asClaimError(failure);
+		if (portion.length > 1 && mayConcernOneItem(error)) {
+			const limit = Math.max(1, Math.floor(table.connection.settings.maxConnections / 2));
+			await mapLimited(open, limit, async (request) => await claimPortion(table, operation, owner, [request], answers));
+		} else {
+			for (const request of open) answers.set(request, { verdict: 'error', error, record: null, payloadChanged: null });
+		}
+	}
+}
+
+/** A refusal that one item's key or value may have caused: then its neighbours must not share it. */
+function mayConcernOneItem(error: ClaimError): boolean {
+	return error.sqlState !== null && (error.kind === 'store_busy' || error.kind === 'unexpected' || error.sqlState.startsWith('23'));
+}
+
+async function claimTogether(table: ClaimTable, operation: Operation, owner: Owner, portion: readonly ClaimRequest[], answers: Answers): Promise<void> {
+	let open = await withoutLiveTwins(table, portion, answers);
+	const missing = new Set(open);
+
+	for (let round = 1; open.length > 0 && round <= MAX_ROUNDS; round++) {
+		// Insert what no record was seen of: at first everything, later what was purged in between.
+		const inserted = await insertClaims(table, operation, owner, open.filter((request) => missing.has(request)));
+		for (const request of open) {
+			const record = inserted.get(request.ownerToken);
+			if (record) answers.set(request, { verdict: 'new', reason: 'first_delivery', record, payloadChanged: null });
+		}
+		open = open.filter((request) => !answers.has(request));
+
+		const records = await readClaims(table, open.map(({ identity }) => identity));
+		missing.clear();
+		const changes = new Map<ClaimChange, Array<Pending>>();
+		for (const request of open) {
+			const record = records.get(identityOf(request));
+			if (record === undefined) {
+				missing.add(request);
+				continue;
+			}
+			const payloadChanged = comparePayload(record, request);
+			if (payloadChanged && request.payloadMismatch === 'operationalError') {
+				answers.set(request, { verdict: 'error', error: payloadMismatch(), record, payloadChanged });
+				continue;
+			}
+			const decision = decideClaim(record, { operation, ownerToken: request.ownerToken, owner, takenAnewEachRun: request.takenAnewEachRun });
+			if (decision.verdict !== 'misuse' && decision.change !== null) {
+				const pending = { seen: record, request, decision, payloadChanged };
+				changes.set(decision.change, [...(changes.get(decision.change) ?? []), pending]);
+			} else {
+				answers.set(request, answerOf(decision, record, payloadChanged));
+			}
+		}
+		for (const [change, pending] of changes) {
+			const changed = await changeClaims(table, change, { operation, owner }, pending);
+			for (const { seen, request, decision, payloadChanged } of pending) {
+				const record = changed.get(seen.ownerToken);
+				if (record) answers.set(request, answerOf(decision, record, payloadChanged));
+			}
+		}
+		open = open.filter((request) => !answers.has(request));
+	}
+	for (const request of open) {
+		answers.set(request, { verdict: 'error', error: missing.has(request) ? swallowed() : movedTooOften(), record: null, payloadChanged: null });
+	}
+}
+
+interface Pending {
+	seen: ClaimRecord;
+	request: ClaimRequest;
+	decision: ClaimDecision;
+	payloadChanged: boolean | null;
+}
+
+/** A test claim of an identity with a live record is a duplicate of that; what was done live is not done again. */
+async function withoutLiveTwins(table: ClaimTable, portion: readonly ClaimRequest[], answers: Answers): Promise<ClaimRequest[]> {
+	const liveTwin = ({ identity }: ClaimRequest): Identity => ({ ...identity, environment: 'live' });
+	const asking = portion.filter((request) => request.identity.environment === 'test' && !request.takenAnewEachRun);
+	const records = await readClaims(table, asking.map(liveTwin));
+	for (const request of asking) {
+		const record = records.get(identityText(liveTwin(request)));
+		if (record) answers.set(request, { verdict: 'duplicate', reason: duplicateOfLive(record), record, payloadChanged: comparePayload(record, request) });
+	}
+	return portion.filter((request) => !answers.has(request));
+}
+
+function answerOf(decision: ClaimDecision, record: ClaimRecord, payloadChanged: boolean | null): ClaimAnswer {
+	if (decision.verdict === 'misuse') return { verdict: 'error', error: claimedByAnotherNode(record), record, payloadChanged };
+	// Two object literals, so that each verdict keeps its own set of reasons.
+	if (decision.verdict === 'new') return { verdict: 'new', reason: decision.reason, record, payloadChanged };
+	return { verdict: 'duplicate', reason: decision.reason, record, payloadChanged };
+}
+
+/** Whether the delivery differs from the first one; null when one of them has no fingerprint. */
+function comparePayload(record: ClaimRecord, request: ClaimRequest): boolean | null {
+	return record.fingerprint === null || request.fingerprint === null ? null : record.fingerprint !== request.fingerprint;
+}
+
+function payloadMismatch(): ClaimError {
+	return new ClaimError('payload_mismatch', 'This delivery has the ID of an earlier one but another content', {
+		hint: 'Look at both deliveries: the sender may reuse IDs, or the fingerprint may include something that changes at each retry.',
+	});
+}
+
+function claimedByAnotherNode(record: ClaimRecord): ClaimError {
+	return invalidSetting(
+		`The node "${record.owner.nodeName}" of this same execution has claimed this delivery`,
+		'Give each Idempotent Claim its own Action, so that each job of an event is claimed for itself.',
+	);
+}
+
+function movedTooOften(): ClaimError {
+	return new ClaimError('store_busy', 'The record changed each time it was to be written', { hint: 'Nothing was claimed by this item; deliver it again later.' });
+}
+
+function swallowed(): ClaimError {
+	return new ClaimError('store_misconfigured', 'The claim was neither inserted nor found', {
+		hint: 'A trigger, a rule or row-level security on the claim table hides or drops rows: remove it.',
+	});
+}

@@ -1,0 +1,198 @@
+import { createHash } from 'node:crypto';
+import type { ConnectionOptions } from 'node:tls';
+import { ClaimError } from '../errors';
+
+/** How to reach the claim store, as a person enters it (the credential `claimStoreApi`). */
+export interface ClaimStoreCredential {
+	connectWith?: 'fields' | 'connectionString';
+	connectionString?: string;
+	host?: string;
+	port?: number;
+	database?: string;
+	user?: string;
+	password?: string;
+	/** `require` encrypts without verifying; `verifyFull` checks CA and host name. */
+	tls?: TlsMode;
+	caCertificate?: string;
+	clientCertificate?: string;
+	clientKey?: string;
+	schema?: string;
+	table?: string;
+	/** Whether the table is created and upgraded when needed; otherwise a DBA does it. */
+	createTable?: boolean;
+	maxConnections?: number;
+	/** Milliseconds: longest wait for a connection, for a statement, and for another session's lock on the same key. */
+	timeoutMs?: number;
+}
+
+export type TlsMode = 'disable' | 'require' | 'verifyFull';
+
+/** The same, checked and complete. */
+export interface ConnectionSettings {
+	readonly host: string;
+	readonly port: number;
+	readonly database: string;
+	readonly user: string;
+	readonly password: string;
+	readonly ssl: false | ConnectionOptions;
+	/** Server options of a connection string (`options=…`), as some hosted databases want them. */
+	readonly options: string | undefined;
+	readonly schema: string;
+	readonly table: string;
+	readonly createTable: boolean;
+	readonly maxConnections: number;
+	readonly timeoutMs: number;
+}
+
+interface Address {
+	host: string;
+	port: number;
+	database: string;
+	user: string;
+	password: string;
+	tls: TlsMode;
+	options?: string;
+}
+
+/** PostgreSQL cuts longer names without a word, which could make two tables one. */
+const MAX_NAME_BYTES = 63;
+
+/**
+ * Checks what was entered and fills in the defaults.
+ *
+ * @throws ClaimError `store_misconfigured`; its text never holds the password or the connection string
+ */
+export function readSettings(credential: ClaimStoreCredential): ConnectionSettings {
+	const address = credential.connectWith === 'connectionString' ? addressFromString(credential) : addressFromFields(credential);
+	return {
+		host: address.host,
+		port: address.port,
+		database: address.database,
+		user: address.user,
+		password: address.password,
+		ssl: tlsOptions(address.tls, credential),
+		options: address.options,
+		schema: readName('Schema', credential.schema, 'public'),
+		table: readName('Table', credential.table, 'idempotent_claims'),
+		createTable: credential.createTable ?? true,
+		maxConnections: readWholeNumber('Maximum Connections', credential.maxConnections, 10, 1, 1000),
+		timeoutMs: readWholeNumber('Timeout', credential.timeoutMs, 10_000, 100, 600_000),
+	};
+}
+
+/** A text that is equal for equal settings, and from which nothing can be read. */
+export function settingsKey(settings: ConnectionSettings): string {
+	return createHash('sha256').update(JSON.stringify(settings)).digest('hex');
+}
+
+function addressFromFields(credential: ClaimStoreCredential): Address {
+	return {
+		host: readEntry('Host', credential.host, 'localhost'),
+		port: readWholeNumber('Port', credential.port, 5432, 1, 65_535),
+		database: readEntry('Database', credential.database, 'postgres'),
+		user: readEntry('User', credential.user, 'postgres'),
+		password: credential.password ?? '',
+		tls: credential.tls ?? 'disable',
+	};
+}
+
+/** `sslmode` values and what they mean here; the ones that may fall back to an unencrypted line are refused. */
+const SSL_MODES = new Map<string, TlsMode>([
+	['disable', 'disable'],
+	['require', 'require'],
+	['no-verify', 'require'],
+	['verify-ca', 'verifyFull'],
+	['verify-full', 'verifyFull'],
+]);
+
+function addressFromString(credential: ClaimStoreCredential): Address {
+	let url: URL;
+	let user: string;
+	let password: string;
+	let database: string;
+	try {
+		url = new URL((credential.connectionString ?? '').trim());
+		user = decodeURIComponent(url.username);
+		password = decodeURIComponent(url.password);
+		database = decodeURIComponent(url.pathname.slice(1));
+	} catch {
+		// The driver's or URL's own message would repeat the string, password included.
+		throw misconfigured(
+			'The connection string cannot be read',
+			'It looks like postgresql://user:password@host:5432/database. Percent-encode special characters in the password (@ is %40, / is %2F, # is %23), or use Connect With: Fields.',
+		);
+	}
+	if (url.protocol !== 'postgres:' && url.protocol !== 'postgresql:') {
+		throw misconfigured('The connection string is not for PostgreSQL', 'It must start with postgresql:// or postgres://.');
+	}
+	if (!url.hostname) throw misconfigured('The connection string names no host', 'It looks like postgresql://user:password@host:5432/database.');
+	const mode = url.searchParams.get('sslmode');
+	const tls = mode === null ? (credential.tls ?? 'disable') : SSL_MODES.get(mode);
+	if (tls === undefined) {
+		throw misconfigured(
+			`The connection string has an sslmode that is not supported ("${mode}")`,
+			'Use sslmode=disable, require, verify-ca or verify-full. The modes allow and prefer may connect without encryption.',
+		);
+	}
+	for (const file of ['sslcert', 'sslkey', 'sslrootcert']) {
+		const value = url.searchParams.get(file);
+		if (value !== null && value !== 'system') {
+			throw misconfigured(`The connection string names a certificate file (${file})`, 'Remove it and paste the certificate itself into the credential.');
+		}
+	}
+	return {
+		host: decodeURIComponent(url.hostname).replace(/^\[|\]$/g, ''),
+		port: url.port === '' ? 5432 : Number(url.port),
+		database: database === '' ? user || 'postgres' : database,
+		user: user === '' ? 'postgres' : user,
+		password,
+		tls,
+		options: url.searchParams.get('options') ?? undefined,
+	};
+}
+
+function tlsOptions(mode: TlsMode, credential: ClaimStoreCredential): false | ConnectionOptions {
+	if (mode === 'disable') return false;
+	if (mode !== 'require' && mode !== 'verifyFull') {
+		throw misconfigured('The TLS setting is not one of those offered', 'Choose Disable, Require or Verify Full.');
+	}
+	const certificate = pem(credential.clientCertificate);
+	const key = pem(credential.clientKey);
+	if ((certificate === undefined) !== (key === undefined)) {
+		throw misconfigured('Only one of Client Certificate and Client Key is filled in', 'Fill in both, or neither.');
+	}
+	return { rejectUnauthorized: mode === 'verifyFull', ca: pem(credential.caCertificate), cert: certificate, key };
+}
+
+/** A pasted certificate: line ends of any system, and the `\n` of a value copied from JSON. */
+function pem(text: string | undefined): string | undefined {
+	const clean = text?.replace(/\\n/g, '\n').replace(/\r\n?/g, '\n').trim();
+	return clean ? `${clean}\n` : undefined;
+}
+
+function readEntry(name: string, value: string | undefined, fallback: string): string {
+	const text = value ?? fallback;
+	if (typeof text !== 'string' || text.trim() === '') throw misconfigured(`${name} is empty`, `Fill in ${name} in the Claim Store credential.`);
+	return text.trim();
+}
+
+function readName(name: string, value: string | undefined, fallback: string): string {
+	const text = value ?? fallback;
+	if (typeof text !== 'string' || text === '') throw misconfigured(`${name} is empty`, `Fill in ${name} in the Claim Store credential, e.g. ${fallback}.`);
+	if (Buffer.byteLength(text) > MAX_NAME_BYTES || text.includes('\0')) {
+		throw misconfigured(`${name} is not a name that PostgreSQL can hold`, `Use at most ${MAX_NAME_BYTES} bytes.`);
+	}
+	return text;
+}
+
+function readWholeNumber(name: string, value: number | undefined, fallback: number, least: number, most: number): number {
+	const number = value ?? fallback;
+	if (!Number.isInteger(number) || number < least || number > most) {
+		throw misconfigured(`${name} must be a whole number from ${least} to ${most}`, `Correct ${name} in the Claim Store credential.`);
+	}
+	return number;
+}
+
+function misconfigured(message: string, hint: string): ClaimError {
+	return new ClaimError('store_misconfigured', message, { hint });
+}

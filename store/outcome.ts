@@ -1,0 +1,86 @@
+import { portions, waves } from './batches';
+import { decideOutcome, type OutcomeKind, type StaleReason } from './decisions';
+import { asClaimError, ClaimError } from './errors';
+import { identityText } from './identity';
+import type { ClaimRecord, Owner } from './record';
+import { noteStaleReferences, type StaleReference } from './statements/noteStaleReferences';
+import { readClaims } from './statements/readClaims';
+import { recordOutcomes, type OutcomeRequest } from './statements/recordOutcomes';
+import type { ClaimTable } from './table/claimTable';
+
+/** What the store says to one outcome. */
+export type OutcomeAnswer =
+	| { verdict: 'recorded'; record: ClaimRecord }
+	| { verdict: 'stale'; reason: StaleReason; record: ClaimRecord | null }
+	| { verdict: 'error'; error: ClaimError };
+
+/** How often an outcome is tried anew when its record moves between writing and reading. */
+const MAX_ROUNDS = 6;
+
+/**
+ * Records outcomes of claims; each gets exactly one answer, in input order. Never throws: what fails is the answer
+ * of the items that it concerns.
+ */
+export async function settleClaims(table: ClaimTable, outcome: OutcomeKind, caller: Owner, requests: readonly OutcomeRequest[]): Promise<OutcomeAnswer[]> {
+	const answers = new Map<OutcomeRequest, OutcomeAnswer>();
+	for (const wave of waves(requests, identityOf)) {
+		for (const portion of portions(wave, identityOf, ({ result }) => result?.length ?? 0)) {
+			await settlePortion(table, outcome, caller, portion, answers);
+		}
+	}
+	return requests.map((request) => answers.get(request) ?? { verdict: 'error', error: asClaimError(undefined) });
+}
+
+function identityOf({ claim }: OutcomeRequest): string {
+	return identityText(claim.identity);
+}
+
+type Answers = Map<OutcomeRequest, OutcomeAnswer>;
+
+async function settlePortion(table: ClaimTable, outcome: OutcomeKind, caller: Owner, portion: readonly OutcomeRequest[], answers: Answers): Promise<void> {
+	try {
+		await settleTogether(table, outcome, caller, portion, answers);
+	} catch (failure) {
+		const error = asClaimError(failure);
+		const open = portion.filter((request) => !answers.has(request));
+		if (portion.length > 1 && error.sqlState !== null) {
+			for (const request of open) await settlePortion(table, outcome, caller, [request], answers);
+		} else {
+			for (const request of open) answers.set(request, { verdict: 'error', error });
+		}
+	}
+}
+
+async function settleTogether(table: ClaimTable, outcome: OutcomeKind, caller: Owner, portion: readonly OutcomeRequest[], answers: Answers): Promise<void> {
+	let open = [...portion];
+	for (let round = 1; open.length > 0 && round <= MAX_ROUNDS; round++) {
+		const recorded = await recordOutcomes(table, outcome, caller, open);
+		for (const request of open) {
+			const record = recorded.get(request.claim.ownerToken);
+			if (record) answers.set(request, { verdict: 'recorded', record });
+		}
+		open = open.filter((request) => !answers.has(request));
+
+		const records = await readClaims(table, open.map(({ claim }) => claim.identity));
+		const stale: Array<{ request: OutcomeRequest; answer: OutcomeAnswer }> = [];
+		const references: StaleReference[] = [];
+		for (const request of open) {
+			const record = records.get(identityOf(request)) ?? null;
+			const decision = decideOutcome(record, { ownerToken: request.claim.ownerToken, outcome, reference: request.reference });
+			if (decision.answer === 'alreadyRecorded' && record) {
+				answers.set(request, { verdict: 'recorded', record });
+			} else if (decision.answer === 'stale') {
+				stale.push({ request, answer: { verdict: 'stale', reason: decision.reason, record } });
+				if (record && request.reference !== null) references.push({ claim: request.claim, reference: request.reference, reason: 'stale_claim' });
+			}
+		}
+		// Answered only once the evidence is kept: a caller that gets an error instead may ask again.
+		await noteStaleReferences(table, caller, references);
+		for (const { request, answer } of stale) answers.set(request, answer);
+		open = open.filter((request) => !answers.has(request));
+	}
+	for (const request of open) {
+		const error = new ClaimError('store_busy', 'The record changed each time the outcome was to be written', { hint: 'Nothing was recorded by this item; run it again.' });
+		answers.set(request, { verdict: 'error', error });
+	}
+}

@@ -1,0 +1,85 @@
+import { createHash } from 'node:crypto';
+import { invalidSetting } from './errors';
+
+/** Largest payload that is kept in a claim, in bytes of its JSON text. */
+export const MAX_PAYLOAD_BYTES = 1024 * 1024;
+/** Largest result that is stored with an outcome, in bytes of its JSON text. */
+export const MAX_RESULT_BYTES = 64 * 1024;
+
+/** What is kept of a delivery so that its work can be done after a crash. */
+export interface StoredPayload {
+	/** JSON text, or null when nothing is kept. */
+	readonly json: string | null;
+	/** Whether the work can be done from it alone. */
+	readonly complete: boolean;
+}
+
+export const NO_PAYLOAD: StoredPayload = { json: null, complete: false };
+
+/** Request headers that prove who somebody is; they are not needed to do the work again. */
+const SECRET_HEADERS = new Set(['authorization', 'cookie']);
+
+/**
+ * The part of an item that is stored: its JSON without secret request headers. Larger than
+ * MAX_PAYLOAD_BYTES: nothing is kept, and the claim remembers that.
+ *
+ * @throws ClaimError `invalid_setting` when the item is not JSON (cycles, BigInt)
+ */
+export function payloadToStore(itemJson: Record<string, unknown>, hasBinary: boolean): StoredPayload {
+	const json = jsonText(withoutSecretHeaders(itemJson), 'The item');
+	if (Buffer.byteLength(json) > MAX_PAYLOAD_BYTES) return NO_PAYLOAD;
+	return { json, complete: !hasBinary };
+}
+
+function withoutSecretHeaders(itemJson: Record<string, unknown>): Record<string, unknown> {
+	const { headers } = itemJson;
+	if (headers === null || typeof headers !== 'object' || Array.isArray(headers)) return itemJson;
+	const kept = Object.entries(headers).filter(([name]) => !SECRET_HEADERS.has(name.toLowerCase()));
+	return { ...itemJson, headers: Object.fromEntries(kept) };
+}
+
+/**
+ * The hash that stands for a fingerprint value. The order of object keys does not matter.
+ *
+ * @throws ClaimError `invalid_setting` when the value is undefined or not JSON
+ */
+export function fingerprintOf(value: unknown): string {
+	if (value === undefined) throw invalidSetting('The Fingerprint is undefined', 'Check its expression: it should give a value for every delivery.');
+	const plain: unknown = JSON.parse(jsonText(value, 'The Fingerprint'));
+	return createHash('sha256').update(JSON.stringify(sortKeys(plain))).digest('base64url');
+}
+
+function sortKeys(value: unknown): unknown {
+	if (Array.isArray(value)) return value.map(sortKeys);
+	if (value === null || typeof value !== 'object') return value;
+	// Pairs, not an object: integer-like keys of an object are enumerated in an order of their own.
+	const pairs = Object.entries(value)
+		.sort(([a], [b]) => (a < b ? -1 : 1))
+		.map(([key, inner]) => [key, sortKeys(inner)]);
+	return { pairs };
+}
+
+/**
+ * An outcome's result as JSON text.
+ *
+ * @throws ClaimError `invalid_setting` when it is not JSON or larger than MAX_RESULT_BYTES
+ */
+export function resultToStore(value: unknown): string | null {
+	if (value === undefined || value === null || value === '') return null;
+	const json = jsonText(value, 'The Result');
+	if (Buffer.byteLength(json) > MAX_RESULT_BYTES) {
+		throw invalidSetting(`The Result is larger than ${MAX_RESULT_BYTES / 1024} KiB`, 'Keep only what later duplicates need, e.g. an ID and a status.');
+	}
+	return json;
+}
+
+function jsonText(value: unknown, name: string): string {
+	let text: string | undefined;
+	try {
+		text = JSON.stringify(value);
+	} catch {
+		throw invalidSetting(`${name} cannot be written as JSON`, 'It must not refer to itself, nor hold a BigInt.');
+	}
+	if (text === undefined) throw invalidSetting(`${name} cannot be written as JSON`, 'Functions and undefined are not values.');
+	return text;
+}

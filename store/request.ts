@@ -1,0 +1,46 @@
+import type { Identity } from './identity';
+import type { StoredPayload } from './payload';
+import type { LeasePolicy, Operation, State } from './record';
+
+/** One delivery that asks to be claimed. */
+export interface ClaimRequest {
+	readonly identity: Identity;
+	/** See `makeOwnerToken`. */
+	readonly ownerToken: string;
+	readonly eventType: string | null;
+	/** See `fingerprintOf`; null when fingerprints are not compared. */
+	readonly fingerprint: string | null;
+	/** What a delivery with another fingerprint than the record's is. */
+	readonly payloadMismatch: 'knownDuplicate' | 'operationalError';
+	readonly payload: StoredPayload;
+	/** Seconds, a whole number. */
+	readonly leaseSeconds: number;
+	readonly whenLeaseExpires: LeasePolicy;
+	readonly maxAttempts: number;
+	/** Days that the claim is remembered after it is finished. */
+	readonly retentionDays: number;
+	/** Only looked at in environment `test`: whether a record of an earlier run, or a live one, counts. */
+	readonly takenAnewEachRun: boolean;
+}
+
+/** State and attempt in which a new ownership begins. */
+export function opening(operation: Operation): { state: State; attempt: 0 | 1 } {
+	if (operation === 'receive') return { state: 'received', attempt: 0 };
+	return { state: operation === 'deduplicate' ? 'completed' : 'processing', attempt: 1 };
+}
+
+/** An identity as the key columns of a statement's JSON parameter. */
+export function keyOf(identity: Identity) {
+	const { deliveryId, source, account, action, environment } = identity;
+	return { delivery_id: deliveryId, source, account, action, environment };
+}
+
+/** The settings that a new ownership writes, as columns of a statement's JSON parameter. */
+export function settingsOf(request: ClaimRequest) {
+	return {
+		lease_seconds: request.leaseSeconds,
+		when_lease_expires: request.whenLeaseExpires,
+		max_attempts: request.maxAttempts,
+		retention_days: request.retentionDays,
+	};
+}

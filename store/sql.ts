@@ -1,0 +1,47 @@
+/**
+ * The pieces that several statements share. Identities and tokens travel as one JSON array, so a statement takes any number of items with one parameter.
+ */
+
+/** The columns that find a claim: its primary key. */
+export const KEY_COLUMNS = 'delivery_id, source, account, action, environment';
+
+/** The key columns as a column list of json_to_recordset. */
+export const KEY_RECORD = 'delivery_id text, source text, account text, action text, environment text';
+
+/** Joins the table alias `claim` to the recordset alias `item` by the primary key. */
+export const SAME_CLAIM =
+	'claim.delivery_id = item.delivery_id AND claim.source = item.source AND claim.account = item.account' +
+	' AND claim.action = item.action AND claim.environment = item.environment';
+
+/**
+ * Bounds the wait for another session's lock inside the statement itself: it needs no transaction, works through
+ * a pooler, and leaks nothing. The first parameter is the bound in milliseconds.
+ */
+export const BOUNDED_WAIT = `set_config('lock_timeout', $1, true) AS bounded_wait`;
+
+/** An instant as ISO 8601 text with Z, whatever the session's time zone and date style. */
+export function isoInstant(expression: string): string {
+	return `to_char(${expression} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+}
+
+export interface HistoryEntry {
+	state: string;
+	version: string;
+	attempt: string;
+	workflow: string;
+	execution: string;
+	by: string;
+	reason: string;
+	reference: string;
+}
+
+/** One history entry; each part is an SQL expression. */
+export function historyEntry(entry: HistoryEntry): string {
+	return `jsonb_build_object('at', ${isoInstant('clock_timestamp()')}, 'state', ${entry.state}::text, 'version', ${entry.version}, 'attempt', ${entry.attempt},
+		'workflow', ${entry.workflow}::text, 'execution', ${entry.execution}::text, 'by', ${entry.by}::text, 'reason', ${entry.reason}::text, 'reference', ${entry.reference}::text)`;
+}
+
+/** When a row in that state may be forgotten: finished claims and test claims, after their retention. */
+export function purgeAfter(state: string, environment: string, retentionDays: string): string {
+	return `CASE WHEN ${state} = 'completed' OR ${environment} = 'test' THEN clock_timestamp() + make_interval(days => ${retentionDays}) END`;
+}

@@ -1,0 +1,48 @@
+import type { Ownership } from '../handle';
+import type { Owner } from '../record';
+import { keyOf } from '../request';
+import { BOUNDED_WAIT, historyEntry, KEY_RECORD, SAME_CLAIM } from '../sql';
+import type { ClaimTable } from '../table/claimTable';
+
+/** What a replaced owner says that it created. */
+export interface StaleReference {
+	readonly claim: Ownership;
+	readonly reference: string;
+	readonly reason: string;
+}
+
+/**
+ * Appends what replaced owners created to their records' histories, once: it may be the only evidence of a double
+ * action. Nothing else of the record changes.
+ *
+ * @throws ClaimError
+ */
+export async function noteStaleReferences(table: ClaimTable, caller: Owner, references: readonly StaleReference[]): Promise<void> {
+	if (references.length === 0) return;
+	const entry = historyEntry({
+		state: 'claim.state',
+		version: 'item.version',
+		attempt: 'claim.attempt',
+		workflow: '$3',
+		execution: '$4',
+		by: '$5',
+		reason: 'item.reason',
+		reference: 'item.reference',
+	});
+	await table.send({
+		writes: true,
+		text: `
+			UPDATE ${table.name} AS claim
+			   SET history = claim.history || ${entry}
+			  FROM ${BOUNDED_WAIT}, json_to_recordset($2::json) AS item(${KEY_RECORD}, version integer, reason text, reference text)
+			 WHERE ${SAME_CLAIM}
+			   AND NOT claim.history @> jsonb_build_array(jsonb_build_object('version', item.version, 'reason', item.reason, 'reference', item.reference))`,
+		values: [
+			String(table.connection.lockTimeoutMs),
+			JSON.stringify(references.map(({ claim, reason, reference }) => ({ ...keyOf(claim.identity), version: claim.version, reason, reference }))),
+			caller.workflowId,
+			caller.executionId,
+			caller.nodeName,
+		],
+	});
+}

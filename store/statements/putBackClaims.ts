@@ -1,0 +1,39 @@
+import type { Ownership } from '../handle';
+import type { Owner } from '../record';
+import { keyOf } from '../request';
+import { BOUNDED_WAIT, historyEntry, KEY_RECORD, purgeAfter, SAME_CLAIM } from '../sql';
+import type { ClaimTable } from '../table/claimTable';
+
+/**
+ * Gives claims back that a run has just made and whose action will not begin: due for another attempt at once.
+ * A delivery stored by `receive` stays as it is; it waits for its work already.
+ *
+ * @returns how many were put back
+ * @throws ClaimError
+ */
+export async function putBackClaims(table: ClaimTable, owner: Owner, claims: readonly Ownership[], reason: string): Promise<number> {
+	if (claims.length === 0) return 0;
+	const rows = await table.send({
+		writes: true,
+		text: `
+			UPDATE ${table.name} AS claim
+			   SET state = 'retryable_failure', lease_expires_at = NULL, retry_at = clock_timestamp(), updated_at = clock_timestamp(),
+			       outcome_reason = $3, outcome_recorded_at = clock_timestamp(),
+			       purge_after = ${purgeAfter(`'retryable_failure'`, 'claim.environment', 'claim.retention_days')},
+			       history = claim.history || ${historyEntry({ state: `'retryable_failure'`, version: 'claim.version', attempt: 'claim.attempt', workflow: '$4', execution: '$5', by: '$6', reason: `'put_back'`, reference: 'NULL' })}
+			  FROM ${BOUNDED_WAIT}, json_to_recordset($2::json) AS item(${KEY_RECORD}, owner_token text, version integer)
+			 WHERE ${SAME_CLAIM}
+			   AND claim.owner_token = item.owner_token AND claim.version = item.version
+			   AND claim.state IN ('processing', 'completed')
+			RETURNING claim.delivery_id`,
+		values: [
+			String(table.connection.lockTimeoutMs),
+			JSON.stringify(claims.map(({ identity, ownerToken, version }) => ({ ...keyOf(identity), owner_token: ownerToken, version }))),
+			reason,
+			owner.workflowId,
+			owner.executionId,
+			owner.nodeName,
+		],
+	});
+	return rows.length;
+}

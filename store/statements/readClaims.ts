@@ -1,0 +1,48 @@
+import { identityText, type Identity } from '../identity';
+import { recordFrom, RECORD_COLUMNS, type ClaimRecord, type Owner } from '../record';
+import { keyOf } from '../request';
+import { KEY_RECORD, SAME_CLAIM } from '../sql';
+import type { ClaimTable } from '../table/claimTable';
+
+/**
+ * Reads records, in a statement of its own: the one that lost to a conflict has a snapshot too old to see why.
+ *
+ * @returns the records that exist, by `identityText`
+ * @throws ClaimError
+ */
+export async function readClaims(table: ClaimTable, identities: readonly Identity[]): Promise<Map<string, ClaimRecord>> {
+	if (identities.length === 0) return new Map();
+	const rows = await table.send({
+		writes: false,
+		text: `
+			SELECT ${RECORD_COLUMNS}
+			  FROM json_to_recordset($1::json) AS item(${KEY_RECORD})
+			  JOIN ${table.name} AS claim ON ${SAME_CLAIM}`,
+		values: [JSON.stringify(identities.map(keyOf))],
+	});
+	return new Map(rows.map(recordFrom).map((record) => [identityText(record.identity), record]));
+}
+
+/**
+ * What an execution holds: claims in processing, and with `alsoUncertain` those of outcome_uncertain too.
+ *
+ * @throws ClaimError
+ */
+export async function readClaimsOfExecution(
+	table: ClaimTable,
+	{ instanceId, executionId }: Pick<Owner, 'instanceId' | 'executionId'>,
+	alsoUncertain: boolean,
+): Promise<ClaimRecord[]> {
+	const rows = await table.send({
+		writes: false,
+		text: `
+			SELECT ${RECORD_COLUMNS}
+			  FROM ${table.name} AS claim
+			 WHERE claim.owner_execution_id = $1 AND claim.owner_instance_id = $2
+			   AND claim.state IN ('processing', 'outcome_uncertain')
+			   AND (claim.state = 'processing' OR $3)
+			 ORDER BY claim.first_seen_at`,
+		values: [executionId, instanceId, alsoUncertain],
+	});
+	return rows.map(recordFrom);
+}

@@ -1,0 +1,115 @@
+import { STATES_THAT_ACCEPT, type OutcomeKind } from '../decisions';
+import type { Ownership } from '../handle';
+import { recordFrom, RECORD_COLUMNS, type ClaimRecord, type Owner } from '../record';
+import { keyOf } from '../request';
+import { BOUNDED_WAIT, historyEntry, KEY_RECORD, purgeAfter, SAME_CLAIM } from '../sql';
+import type { ClaimTable } from '../table/claimTable';
+
+/** What became of one claim, in the words of its current owner. */
+export interface OutcomeRequest {
+	readonly claim: Ownership;
+	/** The ID of what the action created, for `completed`, or evidence for the other outcomes. */
+	readonly reference: string | null;
+	readonly reason: string | null;
+	/** JSON text, see `resultToStore`. */
+	readonly result: string | null;
+	readonly keepPayload: boolean;
+	/** Seconds until a retryable failure is due again; doubles at each attempt, at most a day; 0 is at once. */
+	readonly retryAfterSeconds: number;
+	/** Seconds of a full lease from now, for `extendLease`. */
+	readonly leaseSeconds: number;
+}
+
+/**
+ * Records outcomes. Ownership is checked in the same UPDATE that writes: token and state. A claim that is missing
+ * from the answer was not changed; reading it tells why. Each claim may be named once.
+ *
+ * @returns the changed records, by owner token
+ * @throws ClaimError
+ */
+export async function recordOutcomes(table: ClaimTable, outcome: OutcomeKind, caller: Owner, requests: readonly OutcomeRequest[]): Promise<Map<string, ClaimRecord>> {
+	const rows = await table.send({
+		writes: true,
+		text: `
+			UPDATE ${table.name} AS claim
+			   SET ${SETTERS[outcome]}
+			  FROM ${BOUNDED_WAIT}, json_to_recordset($2::json) AS item(
+					${KEY_RECORD}, owner_token text, reference text, reason text, result text, keep_payload boolean,
+					retry_after double precision, lease_seconds integer),
+			       (SELECT $3::text AS instance_id, $4::text AS workflow_id, $5::text AS execution_id, $6::text AS node_id, $7::text AS node_name) AS caller
+			 WHERE ${SAME_CLAIM}
+			   AND claim.owner_token = item.owner_token
+			   AND claim.state IN (${STATES_THAT_ACCEPT[outcome].map((state) => `'${state}'`).join(', ')})
+			   AND ${NOT_ALREADY_SO[outcome] ?? 'true'}
+			RETURNING ${RECORD_COLUMNS}`,
+		values: [
+			String(table.connection.lockTimeoutMs),
+			JSON.stringify(
+				requests.map(({ claim, reference, reason, result, keepPayload, retryAfterSeconds, leaseSeconds }) => ({
+					...keyOf(claim.identity),
+					owner_token: claim.ownerToken,
+					reference,
+					reason,
+					result,
+					keep_payload: keepPayload,
+					retry_after: retryAfterSeconds,
+					lease_seconds: leaseSeconds,
+				})),
+			),
+			caller.instanceId,
+			caller.workflowId,
+			caller.executionId,
+			caller.nodeId,
+			caller.nodeName,
+		],
+	});
+	return new Map(rows.map(recordFrom).map((record) => [record.ownerToken, record]));
+}
+
+/** A repeat that would only add noise to the history; `decideOutcome` answers it from the record. */
+const NOT_ALREADY_SO: Partial<Record<OutcomeKind, string>> = {
+	outcomeUncertain: `NOT (claim.state = 'outcome_uncertain' AND claim.lease_expires_at IS NULL)`,
+};
+
+const FINISHED = `payload = CASE WHEN item.keep_payload THEN claim.payload END,
+	payload_complete = claim.payload_complete AND item.keep_payload`;
+
+/** At most a day; the exponent is capped too, because an interval overflows at the 40th attempt. */
+const BACKOFF = `make_interval(secs => least(86400, item.retry_after * 2 ^ least(claim.attempt - 1, 30)))`;
+
+const SPENT = 'claim.attempt >= claim.max_attempts';
+
+function settle(state: string, extra = ''): string {
+	const entry = historyEntry({
+		state,
+		version: 'claim.version',
+		attempt: 'claim.attempt',
+		workflow: 'caller.workflow_id',
+		execution: 'caller.execution_id',
+		by: 'caller.node_name',
+		reason: 'item.reason',
+		reference: 'item.reference',
+	});
+	return `state = ${state}, lease_expires_at = NULL, updated_at = clock_timestamp(),
+		retry_at = ${state === RETRY_STATE ? `CASE WHEN NOT (${SPENT}) THEN clock_timestamp() + ${BACKOFF} END` : 'NULL'},
+		outcome_reference = item.reference, outcome_result = item.result::json, outcome_reason = item.reason, outcome_recorded_at = clock_timestamp(),
+		purge_after = ${purgeAfter(state, 'claim.environment', 'claim.retention_days')},
+		history = claim.history || ${entry}${extra && `,\n\t\t${extra}`}`;
+}
+
+const RETRY_STATE = `CASE WHEN ${SPENT} THEN 'needs_review' ELSE 'retryable_failure' END`;
+
+const SAME_EXECUTION = 'claim.owner_instance_id = caller.instance_id AND claim.owner_execution_id = caller.execution_id';
+
+const SETTERS: Readonly<Record<OutcomeKind, string>> = {
+	completed: settle(`'completed'`, FINISHED),
+	noActionNeeded: settle(`'completed'`, FINISHED),
+	retryableFailure: settle(RETRY_STATE),
+	outcomeUncertain: settle(`'outcome_uncertain'`),
+	needsReview: settle(`'needs_review'`),
+	/** The calling execution becomes the owner on record; inside the owning execution its claiming node stays named. */
+	extendLease: `lease_expires_at = clock_timestamp() + make_interval(secs => item.lease_seconds), updated_at = clock_timestamp(),
+		owner_node_id = CASE WHEN ${SAME_EXECUTION} THEN claim.owner_node_id ELSE caller.node_id END,
+		owner_node_name = CASE WHEN ${SAME_EXECUTION} THEN claim.owner_node_name ELSE caller.node_name END,
+		owner_instance_id = caller.instance_id, owner_workflow_id = caller.workflow_id, owner_execution_id = caller.execution_id`,
+};
