@@ -1,0 +1,16 @@
+import type { Scenario } from './row';
+
+export const destinationFails: Scenario = {
+	title: 'The destination refuses, after the claim',
+	async run(row) {
+		const event = row.newEvent();
+		const failed = { answers: [503], calls: 1, leads: 0, record: 'retryable_failure, attempt 1' };
+		await row.sandbox.destination.behave('refuse');
+		await row.step('first', event, failed, async () => [await row.deliver(event)]);
+		await row.sandbox.destination.behave('work');
+		await row.step('again, before its retry is due', event, failed, async () => [await row.deliver(event)]);
+		await row.age(event, `retry_at = now() - interval '1 second'`);
+		const after = { calls: 2, leads: 1, record: 'completed, attempt 2, names its lead' };
+		await row.step('again, when the retry is due', event, { answers: [200], ...after }, async () => [await row.deliver(event)]);
+	},
+};

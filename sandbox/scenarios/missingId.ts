@@ -1,0 +1,9 @@
+import type { Scenario } from './row';
+
+export const missingId: Scenario = {
+	title: 'No delivery ID',
+	async run(row) {
+		const { id: _id, ...event } = row.newEvent();
+		await row.step('without the field', event, { answers: [400], calls: 0, leads: 0, record: 'none' }, async () => [await row.deliver(event)]);
+	},
+};
