@@ -1,0 +1,33 @@
+import { chmod, mkdtemp } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { startPostgres, type RunningPostgres } from '../../sandbox/postgres';
+
+declare global {
+	// The only thing that setup and teardown share; test files see the environment variables.
+	var testPostgres: RunningPostgres | undefined;
+}
+
+/**
+ * One PostgreSQL server for the whole test run. Test files get a database each (`database.ts`), so
+ * they cannot see one another; starting a server per file would cost more than the tests.
+ */
+export default async function globalSetup(): Promise<void> {
+	const folder = await mkdtemp(path.join(os.tmpdir(), 'idempotent-claim-test-'));
+	// Started by root, the server runs as another user, who must get through this folder.
+	await chmod(folder, 0o755);
+	const server = await startPostgres({
+		dataFolder: path.join(folder, 'postgres'),
+		temporary: true,
+		serverFlags: ['-c', 'max_connections=300'],
+	});
+	globalThis.testPostgres = server;
+	process.env.TEST_FOLDER = folder;
+	process.env.TEST_PG_HOST = server.host;
+	process.env.TEST_PG_PORT = String(server.port);
+	process.env.TEST_PG_USER = server.user;
+	process.env.TEST_PG_PASSWORD = server.password;
+	// n8n-core writes an encryption key into its user folder unless it is told both.
+	process.env.N8N_USER_FOLDER = path.join(folder, 'n8n');
+	process.env.N8N_ENCRYPTION_KEY = 'test-only';
+}

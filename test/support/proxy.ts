@@ -1,0 +1,193 @@
+import { once } from 'node:events';
+import { createConnection, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+
+/** What happened to a client message that a test asked for. */
+export interface Interception {
+	/** Resolves when the client message came and was dealt with. */
+	readonly happened: Promise<void>;
+}
+
+/** A client message that the proxy keeps back until the test lets it go. */
+export interface HeldMessage extends Interception {
+	/** Sends it on to the server, even if the client has given up meanwhile. */
+	release(): void;
+}
+
+/**
+ * A TCP line between a client and PostgreSQL that breaks on demand. Messages are picked by a text
+ * that their bytes contain, such as `INSERT INTO`; each interception is used up by one message.
+ */
+export interface Proxy {
+	readonly host: string;
+	readonly port: number;
+	/** Connections accepted so far. */
+	readonly accepted: number;
+	/** Back to carrying everything. Connections that were silenced stay so. */
+	forward(): Promise<void>;
+	/** Closes all lines and the listening port: new clients get ECONNREFUSED. */
+	refuse(): Promise<void>;
+	/** Keeps all lines open, accepts new ones, and carries nothing: a half-open network. */
+	goSilent(): void;
+	/** Carries every chunk, in order, this much later. */
+	delay(milliseconds: number): void;
+	/** The server works the message off; its answer is dropped and the line cut. */
+	loseAnswerTo(text: string): Interception;
+	/** The message never reaches the server; the line is cut. */
+	cutBefore(text: string): Interception;
+	/** The server works the message off; the client waits for the answer for ever. */
+	swallowAnswerTo(text: string): Interception;
+	/** The message waits in the proxy. */
+	hold(text: string): HeldMessage;
+	/** Cuts all lines once; new ones are carried. */
+	cutAll(): void;
+	close(): Promise<void>;
+}
+
+type Fate = 'loseAnswer' | 'cutBefore' | 'swallowAnswer' | 'hold';
+
+interface Order {
+	text: string;
+	fate: Fate;
+	done: () => void;
+	released: Promise<void>;
+}
+
+type Mode = { kind: 'forward' } | { kind: 'silent' } | { kind: 'delay'; milliseconds: number };
+
+/** Starts a proxy on a free port in front of `server`. */
+export async function startProxy(server: { host: string; port: number }): Promise<Proxy> {
+	let mode: Mode = { kind: 'forward' };
+	let accepted = 0;
+	const orders: Order[] = [];
+	const sockets = new Set<Socket>();
+
+	/** Takes the order whose text ends in `chunk`; it may have begun in `before`. */
+	const takeOrder = (before: Buffer, chunk: Buffer): Order | undefined => {
+		const seen = Buffer.concat([before, chunk]);
+		const index = orders.findIndex(({ text }) => seen.includes(text, Math.max(0, before.length - text.length + 1)));
+		return index < 0 ? undefined : orders.splice(index, 1)[0];
+	};
+
+	const carry = (to: Socket, chunk: Buffer) => {
+		if (mode.kind === 'silent' || to.destroyed) return;
+		if (mode.kind === 'delay') setTimeout(() => to.writable && to.write(chunk), mode.milliseconds);
+		else to.write(chunk);
+	};
+
+	const join = (client: Socket) => {
+		accepted++;
+		const upstream = createConnection(server);
+		const cut = () => {
+			client.destroy();
+			upstream.destroy();
+		};
+		for (const socket of [client, upstream]) {
+			sockets.add(socket);
+			socket.setNoDelay(true);
+			socket.on('error', () => undefined);
+			socket.on('close', () => sockets.delete(socket));
+		}
+
+		/** A statement's text can be split between two chunks: the end of the last one is kept. */
+		let tail = Buffer.alloc(0);
+		let answerOf: Order | undefined;
+		let answer = Buffer.alloc(0);
+		let held: Buffer[] | undefined;
+
+		client.on('data', (chunk: Buffer) => {
+			if (held) {
+				held.push(chunk);
+				return;
+			}
+			const order = takeOrder(tail, chunk);
+			tail = Buffer.from(chunk.subarray(-200));
+			if (order?.fate === 'cutBefore') {
+				cut();
+				order.done();
+				return;
+			}
+			if (order?.fate === 'hold') {
+				held = [chunk];
+				void order.released.then(() => {
+					upstream.write(Buffer.concat(held ?? []));
+					held = undefined;
+					if (client.destroyed) upstream.end();
+				});
+				order.done();
+				return;
+			}
+			if (order) answerOf = order;
+			carry(upstream, chunk);
+		});
+		upstream.on('data', (chunk: Buffer) => {
+			if (!answerOf) return carry(client, chunk);
+			answer = Buffer.concat([answer, chunk]);
+			if (!endsInReadyForQuery(answer)) return;
+			const { fate, done } = answerOf;
+			if (fate === 'loseAnswer') cut();
+			answer = Buffer.alloc(0);
+			done();
+		});
+		client.on('close', () => {
+			// A message that is held back outlives its client, as one in a network buffer does.
+			if (!held) upstream.destroy();
+		});
+		upstream.on('close', () => mode.kind !== 'silent' && client.destroy());
+	};
+
+	const listen = async (port: number): Promise<Server> => {
+		const listener = createServer(join).listen(port, '127.0.0.1');
+		await once(listener, 'listening');
+		return listener;
+	};
+	let listener: Server | undefined = await listen(0);
+	const { port } = listener.address() as AddressInfo;
+
+	const cutAll = () => sockets.forEach((socket) => socket.destroy());
+	const stopListening = async () => {
+		if (!listener) return;
+		const closed = once(listener, 'close');
+		listener.close();
+		listener = undefined;
+		cutAll();
+		await closed;
+	};
+	const order = (text: string, fate: Fate): HeldMessage => {
+		let release = () => {};
+		const released = new Promise<void>((resolve) => (release = resolve));
+		const happened = new Promise<void>((done) => orders.push({ text, fate, done, released }));
+		return { happened, release };
+	};
+
+	return {
+		host: '127.0.0.1',
+		port,
+		get accepted() {
+			return accepted;
+		},
+		async forward() {
+			mode = { kind: 'forward' };
+			listener ??= await listen(port);
+		},
+		refuse: stopListening,
+		goSilent: () => (mode = { kind: 'silent' }),
+		delay: (milliseconds) => (mode = { kind: 'delay', milliseconds }),
+		loseAnswerTo: (text) => order(text, 'loseAnswer'),
+		cutBefore: (text) => order(text, 'cutBefore'),
+		swallowAnswerTo: (text) => order(text, 'swallowAnswer'),
+		hold: (text) => order(text, 'hold'),
+		cutAll,
+		close: stopListening,
+	};
+}
+
+/** Whether these server messages, which begin at a message's start, end in ReadyForQuery. */
+function endsInReadyForQuery(bytes: Buffer): boolean {
+	let position = 0;
+	let last = '';
+	while (position + 5 <= bytes.length) {
+		last = String.fromCharCode(bytes[position]);
+		position += 1 + bytes.readUInt32BE(position + 1);
+	}
+	return position === bytes.length && last === 'Z';
+}
