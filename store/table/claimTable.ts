@@ -32,6 +32,9 @@ export const CLAIM_TABLE: TableDefinition = {
 	minorSteps: [],
 };
 
+/** Names of the table's columns, read from the one place that defines them. */
+export const CLAIM_COLUMNS: readonly string[] = [...CLAIM_TABLE.createSql.matchAll(/^\t([a-z_]+) +(?:text|integer|timestamptz|json|jsonb|boolean)\b/gm)].map(([, column]) => column);
+
 /** The claim table behind a connection: its quoted name, its creation and upgrade, and statements sent to it. */
 export class ClaimTable {
 	/** Schema and table, quoted, for use in SQL. */

@@ -1,0 +1,39 @@
+import type { IExecuteFunctions, NodeExecutionHint } from 'n8n-workflow';
+import type { Operation } from '../../store/record';
+import type { ClaimField } from '../shared/claimField';
+import { isOurNode, isOutputConnected, type NodeRun } from '../shared/run';
+import { OPERATIONAL_ERROR } from './outputs';
+
+/** What a person who runs the node in the editor should know about this workflow. */
+export function hintsFor(context: IExecuteFunctions, run: NodeRun, operation: Operation, fields: readonly ClaimField[]): NodeExecutionHint[] {
+	const hints: NodeExecutionHint[] = [];
+	const warn = (message: string) => hints.push({ message, type: 'warning', location: 'outputPane' });
+
+	if (fields.some(({ status }) => status === 'error') && !isOutputConnected(run, OPERATIONAL_ERROR)) {
+		warn('Operational Error is not connected. In production an item that is due there fails the execution, so that the sender delivers again.');
+	}
+	if (operation === 'claim' && !leadsToCompletion(context, run)) {
+		warn('No Complete Claim follows this node. Without one every claim ends as "outcome uncertain" when its lease runs out.');
+	}
+	if (operation !== 'deduplicate' && answersBeforeTheClaim(context, run)) {
+		warn('The Webhook node answers "Immediately", before anything is claimed: a delivery that fails here is never sent again. Set its Respond to "Using \'Respond to Webhook\' Node".');
+	}
+	if (run.node.executeOnce === true) {
+		warn('Execute Once is on: only the first item is claimed; the others are dropped without a word.');
+	}
+	if (fields.some(({ status, record }) => status === 'duplicate' && record?.identity.environment === 'test')) {
+		hints.push({ message: 'A test run has claimed this delivery before. To get New Claim again, send a new ID or set Manual Executions to "Always New" in the Options.', location: 'outputPane' });
+	}
+	return hints;
+}
+
+/** A sub-workflow may complete the claim by its handle, so calling one counts. */
+function leadsToCompletion(context: IExecuteFunctions, run: NodeRun): boolean {
+	return context.getChildNodes(run.node.name).some(({ type, disabled }) => !disabled && (isOurNode(type, 'completeClaim') || type === 'n8n-nodes-base.executeWorkflow'));
+}
+
+function answersBeforeTheClaim(context: IExecuteFunctions, run: NodeRun): boolean {
+	return context
+		.getParentNodes(run.node.name, { includeNodeParameters: true })
+		.some(({ type, disabled, parameters }) => !disabled && type === 'n8n-nodes-base.webhook' && (parameters?.responseMode ?? 'onReceived') === 'onReceived');
+}

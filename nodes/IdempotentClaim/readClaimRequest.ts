@@ -1,0 +1,157 @@
+import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
+import { placeInWords, presetOf, readDelivery, type ProviderPreset } from '../../providers';
+import { asClaimError, ClaimError, invalidSetting } from '../../store/errors';
+import { makeOwnerToken } from '../../store/handle';
+import { readDeliveryId, readIdentityPart, readNote, type Environment, type Identity } from '../../store/identity';
+import { fingerprintOf, MAX_PAYLOAD_BYTES, NO_PAYLOAD, payloadToStore, type StoredPayload } from '../../store/payload';
+import type { Operation } from '../../store/record';
+import type { ClaimRequest } from '../../store/request';
+import { refuseForeignField } from '../shared/claimField';
+import { DEFAULT_RESULT_FIELD, MAX_LEASE_SECONDS, readChoice, readOptions, readParameter, readResultField, readWholeNumber } from '../shared/parameters';
+import type { NodeRun } from '../shared/run';
+
+/** What the node's parameters say about one item: a request, or the reason why there is none. */
+export interface ItemReading {
+	/** As far as it could be read. */
+	identity: Partial<Identity>;
+	eventType: string | null;
+	resultField: string;
+	successCode: number | undefined;
+	request: ClaimRequest | null;
+	error: ClaimError | null;
+}
+
+/** Reads everything that one item's claim depends on. Never throws: what is wrong is in the reading. */
+export function readClaimRequest(context: IExecuteFunctions, run: NodeRun, operation: Operation, item: INodeExecutionData, itemIndex: number): ItemReading {
+	const reading: ItemReading = { identity: {}, eventType: null, resultField: DEFAULT_RESULT_FIELD, successCode: undefined, request: null, error: null };
+	try {
+		const options = readOptions(context, itemIndex);
+		reading.resultField = readResultField(options);
+		refuseForeignField(item, reading.resultField);
+
+		const manualExecutions = readChoice('Manual Executions', options.manualExecutions ?? 'separate', ['separate', 'alwaysNew', 'live']);
+		const environment: Environment = manualExecutions !== 'live' && (run.isTest || isTestDelivery(item)) ? 'test' : 'live';
+		reading.identity = { environment };
+
+		const sender = readSender(context, options, item, itemIndex);
+		reading.successCode = sender.successCode;
+		const source = readIdentityPart('source', sender.source);
+		const account = readIdentityPart('account', 'account' in options ? options.account : sender.account);
+		const action = readIdentityPart('action', readParameter(context, 'action', 'Action', itemIndex, ''));
+		reading.identity = { environment, source, account, action };
+		reading.eventType = readNote('Event Type', options.eventType || sender.eventType);
+
+		const deliveryId = readDeliveryId(sender.deliveryId(), readPattern(options.deliveryIdPattern));
+		const identity: Identity = { deliveryId, source, account, action, environment };
+		reading.identity = identity;
+
+		reading.request = {
+			identity,
+			ownerToken: makeOwnerToken({ nonce: run.nonce, executionId: run.owner.executionId, nodeId: run.owner.nodeId, runIndex: run.runIndex, itemIndex }),
+			eventType: reading.eventType,
+			fingerprint: 'fingerprint' in options && options.fingerprint !== '' ? fingerprintOf(options.fingerprint) : null,
+			payloadMismatch: readChoice('Payload Mismatch', options.payloadMismatch ?? 'knownDuplicate', ['knownDuplicate', 'operationalError']),
+			payload: readPayload(operation, options, item, reading.resultField),
+			leaseSeconds: readWholeNumber('Lease (Seconds)', options.leaseSeconds ?? 300, 1, MAX_LEASE_SECONDS),
+			whenLeaseExpires: readChoice('When Lease Expires', options.whenLeaseExpires ?? 'outcomeUncertain', ['outcomeUncertain', 'takeOver']),
+			maxAttempts: readWholeNumber('Maximum Attempts', options.maxAttempts ?? 5, 1, 1000),
+			retentionDays: readWholeNumber('Retention (Days)', sender.retentionDays, 1, 3650),
+			takenAnewEachRun: environment === 'test' && manualExecutions === 'alwaysNew',
+		};
+	} catch (failure) {
+		reading.error = asClaimError(failure);
+	}
+	return reading;
+}
+
+interface Sender {
+	source: unknown;
+	account: unknown;
+	eventType: unknown;
+	/** @throws ClaimError when the item does not have it */
+	deliveryId: () => unknown;
+	retentionDays: unknown;
+	successCode: number | undefined;
+}
+
+function readSender(context: IExecuteFunctions, options: Record<string, unknown>, item: INodeExecutionData, itemIndex: number): Sender {
+	const provider = readParameter(context, 'provider', 'Provider', itemIndex);
+	if (provider === 'custom') {
+		refuseChangingIds(context, 'deliveryId', itemIndex);
+		return {
+			source: readParameter(context, 'source', 'Source', itemIndex, ''),
+			account: '',
+			eventType: null,
+			deliveryId: () => readParameter(context, 'deliveryId', 'Delivery ID', itemIndex, ''),
+			retentionDays: readParameter(context, 'retentionDays', 'Retention (Days)', itemIndex, 30),
+			successCode: undefined,
+		};
+	}
+	const preset = typeof provider === 'string' ? presetOf(provider) : undefined;
+	if (preset === undefined) throw invalidSetting('The Provider is not one that this version knows', 'Choose a provider from the list, or Custom.');
+	const delivery = readDelivery(preset, item.json);
+	const override = options.deliveryIdOverride;
+	if ('deliveryIdOverride' in options) refuseChangingIds(context, 'options.deliveryIdOverride', itemIndex);
+	return {
+		source: preset.slug,
+		account: delivery.account ?? '',
+		// Only for people to read: a malformed one is no reason to refuse the delivery.
+		eventType: typeof delivery.eventType === 'string' ? delivery.eventType : null,
+		deliveryId: () => ('deliveryIdOverride' in options ? override : presetDeliveryId(preset, delivery.deliveryId)),
+		retentionDays: options.retentionDays ?? preset.retentionDays,
+		successCode: preset.successCode,
+	};
+}
+
+function presetDeliveryId(preset: ProviderPreset, value: unknown): unknown {
+	if (value !== undefined) return value;
+	const places = preset.deliveryId.map(placeInWords).join(' or ');
+	throw new ClaimError('missing_delivery_id', `The item has no ${preset.displayName} delivery ID: it should be in ${places}`, {
+		hint: `Connect the Webhook node that receives ${preset.displayName} directly, or keep its headers and body; for another sender choose another Provider.`,
+	});
+}
+
+/** What is different at every execution is no identity: each redelivery would be new. */
+const CHANGES_EVERY_TIME = /\$(?:execution|now|today|runIndex|itemIndex)\b/;
+
+function refuseChangingIds(context: IExecuteFunctions, parameter: string, itemIndex: number): void {
+	const raw = context.getNodeParameter(parameter, itemIndex, '', { rawExpressions: true }) as unknown;
+	const found = typeof raw === 'string' && raw.startsWith('=') ? CHANGES_EVERY_TIME.exec(raw) : null;
+	if (found === null) return;
+	throw invalidSetting(`The Delivery ID is made from ${found[0]}, which is different at every execution: no delivery would ever be a duplicate`, 'Use the identifier that the sender repeats when it delivers again.');
+}
+
+function readPattern(pattern: unknown): RegExp | undefined {
+	if (pattern === undefined || pattern === '') return undefined;
+	if (typeof pattern === 'string') {
+		try {
+			return new RegExp(pattern, 'u');
+		} catch {
+			// Falls through to the one message for all that is no pattern.
+		}
+	}
+	throw invalidSetting('The Delivery ID Pattern is not a regular expression', 'Write it without slashes, e.g. ^evt_[A-Za-z0-9]+$');
+}
+
+/** n8n's Webhook node marks what came in while somebody listened for a test event. */
+function isTestDelivery(item: INodeExecutionData): boolean {
+	return item.json.executionMode === 'test' && typeof item.json.webhookUrl === 'string';
+}
+
+function readPayload(operation: Operation, options: Record<string, unknown>, item: INodeExecutionData, resultField: string): StoredPayload {
+	const storePayload = readChoice('Store Payload', options.storePayload ?? 'untilFinished', ['untilFinished', 'never']);
+	if (operation === 'deduplicate') return NO_PAYLOAD;
+	const hasBinary = Object.keys(item.binary ?? {}).length > 0;
+	if (operation === 'receive') {
+		const impossible = (what: string, hint: string) => invalidSetting(`Receive stores the delivery for later work, and ${what}`, hint);
+		if (storePayload === 'never') throw impossible('Store Payload is Never', 'Set Store Payload to Until Finished.');
+		if (hasBinary) throw impossible('binary data is not kept', 'Store the file elsewhere first and hand on its address, or use the operation Claim.');
+	}
+	if (storePayload === 'never') return NO_PAYLOAD;
+	const { [resultField]: _earlierClaim, ...json } = item.json;
+	const payload = payloadToStore(json, hasBinary);
+	if (operation === 'receive' && payload.json === null) {
+		throw invalidSetting(`Receive keeps at most ${MAX_PAYLOAD_BYTES / 1024 / 1024} MiB of an item, and this one is larger`, 'Keep only the fields that the work needs, e.g. with Edit Fields, or use the operation Claim.');
+	}
+	return payload;
+}

@@ -1,0 +1,15 @@
+import type { ICredentialsDecrypted, ICredentialTestFunctions, INodeCredentialTestResult } from 'n8n-workflow';
+import { checkStore } from '../../store/check';
+import { readSettings } from '../../store/connection/settings';
+import { asClaimError } from '../../store/errors';
+
+/** The credential's "Test": says in plain words what is wrong and what to do. Changes nothing in the database. */
+export async function testClaimStoreCredential(this: ICredentialTestFunctions, credential: ICredentialsDecrypted): Promise<INodeCredentialTestResult> {
+	try {
+		const { summary, problems } = await checkStore(readSettings(credential.data ?? {}));
+		return problems.length === 0 ? { status: 'OK', message: summary } : { status: 'Error', message: problems.join(' ') };
+	} catch (failure) {
+		const { message, hint } = asClaimError(failure);
+		return { status: 'Error', message: hint === null ? message : `${message}. ${hint}` };
+	}
+}

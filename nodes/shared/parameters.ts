@@ -1,0 +1,53 @@
+import type { IExecuteFunctions } from 'n8n-workflow';
+import { invalidSetting } from '../../store/errors';
+
+/**
+ * A parameter's value for one item.
+ *
+ * @throws ClaimError `invalid_setting`; the expression's own error is not repeated: it may quote the payload
+ */
+export function readParameter(context: IExecuteFunctions, name: string, label: string, itemIndex: number, fallback?: unknown): unknown {
+	try {
+		return context.getNodeParameter(name, itemIndex, fallback);
+	} catch {
+		throw invalidSetting(`The expression of ${label} failed for this item`, `Open the node and look at ${label}: the editor shows what is wrong with the expression.`);
+	}
+}
+
+/** The node's Options, for one item. @throws ClaimError `invalid_setting` */
+export function readOptions(context: IExecuteFunctions, itemIndex: number): Record<string, unknown> {
+	return readParameter(context, 'options', 'the Options', itemIndex, {}) as Record<string, unknown>;
+}
+
+/** @throws ClaimError `invalid_setting` */
+export function readWholeNumber(label: string, value: unknown, least: number, most: number): number {
+	const number = typeof value === 'string' && /^\d{1,9}$/.test(value) ? Number(value) : value;
+	if (typeof number !== 'number' || !Number.isInteger(number) || number < least || number > most) {
+		throw invalidSetting(`${label} must be a whole number from ${least} to ${most}`, `Correct ${label} in the node.`);
+	}
+	return number;
+}
+
+/** @throws ClaimError `invalid_setting` */
+export function readChoice<T extends string>(label: string, value: unknown, choices: readonly T[]): T {
+	const choice = choices.find((one) => one === value);
+	if (choice === undefined) throw invalidSetting(`${label} is not one of ${choices.join(', ')}`, `Correct ${label} in the node.`);
+	return choice;
+}
+
+/** Longest lease: 31 days, in seconds. */
+export const MAX_LEASE_SECONDS = 31 * 24 * 60 * 60;
+
+/** Names that n8n's engine reads as an error of the item, or that are not plain fields. */
+const RESERVED_FIELDS = new Set(['error', 'message', 'details', '$error', '$json', '__proto__']);
+
+/** The field of the output items that holds the claim. @throws ClaimError `invalid_setting` */
+export function readResultField(options: Record<string, unknown>): string {
+	const field = options.resultField ?? DEFAULT_RESULT_FIELD;
+	if (typeof field !== 'string' || field.trim() === '' || RESERVED_FIELDS.has(field)) {
+		throw invalidSetting('The Result Field cannot have this name', 'Choose another name, e.g. claim; n8n reads error, message and details as a failed item.');
+	}
+	return field;
+}
+
+export const DEFAULT_RESULT_FIELD = 'claim';
