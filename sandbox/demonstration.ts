@@ -29,6 +29,7 @@ const SCENARIOS: Scenario[] = [
 
 export interface DemonstratedRow {
 	title: string;
+	note?: string;
 	steps: Step[];
 	/** Why the scenario could not be carried out to its end. */
 	failure?: string;
@@ -51,11 +52,12 @@ export async function demonstrate(sandbox: Sandbox, progress: Progress, cancelSi
 
 async function carryOut(sandbox: Sandbox, scenario: Scenario): Promise<DemonstratedRow> {
 	const row = await Row.begin(sandbox);
+	const carriedOut = { title: scenario.title, note: scenario.note, steps: row.steps };
 	try {
 		await scenario.run(row);
-		return { title: scenario.title, steps: row.steps, held: row.steps.every(({ held }) => held) };
+		return { ...carriedOut, held: row.steps.every(({ held }) => held) };
 	} catch (error) {
-		return { title: scenario.title, steps: row.steps, failure: (error as Error).message, held: false };
+		return { ...carriedOut, failure: (error as Error).message, held: false };
 	} finally {
 		// Whatever a scenario broke is whole again for the next one.
 		await sandbox.storeLine.mend();

@@ -6,12 +6,13 @@ const HEADINGS = ['', 'The sender got', 'Calls', 'Leads', 'Record', ''];
 /** The demonstration as a table: a line for each row, and one for each of its steps. */
 export function printDemonstration(rows: DemonstratedRow[]): void {
 	const table = [HEADINGS];
-	for (const [index, { title, steps, failure, held }] of rows.entries()) {
+	for (const [index, { title, note, steps, failure, held }] of rows.entries()) {
 		table.push([`${index + 1}. ${title}`, '', '', '', '', held ? 'held' : 'NOT HELD']);
 		for (const step of steps) {
 			table.push([`   ${step.when}`, ...describe(step.observed), '']);
 			if (!step.held) table.push(['   expected instead', ...describe(step.expected), '']);
 		}
+		if (note) table.push([`   (${note})`, '', '', '', '', '']);
 		if (failure) table.push([`   failed: ${failure}`, '', '', '', '', '']);
 	}
 	// Titles may run on over the empty cells beside them.

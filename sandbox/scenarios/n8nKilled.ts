@@ -3,6 +3,7 @@ import type { Answer, LeadEvent, Row, Scenario } from './row';
 
 export const n8nKilled: Scenario = {
 	title: 'n8n is killed after the claim, before the action',
+	note: 'The unfinished work stays visible, and is not repeated; a recovery workflow will finish it.',
 	async run(row) {
 		const event = row.newEvent();
 		const unfinished = { calls: 1, leads: 0, record: 'processing, attempt 1' };

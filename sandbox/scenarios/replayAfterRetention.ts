@@ -2,6 +2,7 @@ import type { Scenario } from './row';
 
 export const replayAfterRetention: Scenario = {
 	title: 'A finished delivery, replayed after its retention ended and it was purged',
+	note: 'Documented: what was forgotten is new again. Keep the retention longer than the sender redelivers.',
 	async run(row) {
 		const event = row.newEvent();
 		const record = 'completed, attempt 1, names its lead';

@@ -35,6 +35,8 @@ export interface Step {
 
 export interface Scenario {
 	title: string;
+	/** What a reader should know who wonders at the result. */
+	note?: string;
 	run(row: Row): Promise<void>;
 }
 
