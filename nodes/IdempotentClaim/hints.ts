@@ -8,6 +8,7 @@ import { OPERATIONAL_ERROR } from './outputs';
 export function hintsFor(context: IExecuteFunctions, run: NodeRun, operation: Operation, fields: readonly ClaimField[]): NodeExecutionHint[] {
 	const hints: NodeExecutionHint[] = [];
 	const warn = (message: string) => hints.push({ message, type: 'warning', location: 'outputPane' });
+	const inform = (message: string) => hints.push({ message, type: 'info', location: 'outputPane' });
 
 	if (fields.some(({ status }) => status === 'error') && !isOutputConnected(run, OPERATIONAL_ERROR)) {
 		warn('Operational Error is not connected. In production an item that is due there fails the execution, so that the sender delivers again.');
@@ -21,8 +22,12 @@ export function hintsFor(context: IExecuteFunctions, run: NodeRun, operation: Op
 	if (run.node.executeOnce === true) {
 		warn('Execute Once is on: only the first item is claimed; the others are dropped without a word.');
 	}
-	if (fields.some(({ status, record }) => status === 'duplicate' && record?.identity.environment === 'test')) {
-		hints.push({ message: 'A test run has claimed this delivery before. To get New Claim again, send a new ID or set Manual Executions to "Always New" in the Options.', location: 'outputPane' });
+	const duplicates = fields.filter(({ status }) => status === 'duplicate');
+	if (duplicates.some(({ record }) => record?.identity.environment === 'test')) {
+		inform('A test run has claimed this delivery before. To get New Claim again, send a new ID or set Manual Executions to "Always New" in the Options.');
+	}
+	if (duplicates.some(({ record }) => record?.identity.environment === 'live')) {
+		inform('This delivery was handled in production, so a test run does not repeat it. To try it out all the same, set Manual Executions to "Always New" in the Options, or send a new ID.');
 	}
 	return hints;
 }
