@@ -1,4 +1,4 @@
-import type { IDataObject, IExecuteFunctions, INodeExecutionData, IPairedItemData, IRunData, ISourceData } from 'n8n-workflow';
+import type { IDataObject, IExecuteFunctions, INodeExecutionData, IPairedItemData, IRunData, ISourceData, ITaskData } from 'n8n-workflow';
 import type { ClaimStore } from '../../store/claimStore';
 import { invalidSetting } from '../../store/errors';
 import { readHandle, type Ownership } from '../../store/handle';
@@ -108,9 +108,17 @@ export class UpstreamClaims {
 				if (!trail.claims.some(({ handle }) => handle === claim.handle)) trail.claims.push(claim);
 				continue;
 			}
-			if (this.isCodeForAllItems(previousNode) && isPairedByPosition(item, link.item)) trail.throughCode = true;
+			if (this.isCodeForAllItems(previousNode) && isPairedByPosition(item, link.item) && this.hadSeveralItems(task)) trail.throughCode = true;
 			this.follow(item.pairedItem, task.source, trail, visited);
 		}
+	}
+
+	/** Whether a node's run had more than one item to pair its output with. */
+	private hadSeveralItems(task: ITaskData): boolean {
+		return task.source.some((source) => {
+			const items = source && this.runData[source.previousNode]?.[source.previousNodeRun ?? 0]?.data?.main?.[source.previousNodeOutput ?? 0];
+			return (items?.length ?? 0) > 1;
+		});
 	}
 
 	/** A node that makes claims. `receive` only stores: what is done with its items is not under its claim. */
