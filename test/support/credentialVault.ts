@@ -13,8 +13,8 @@ import {
 export type StoredCredential = ICredentialDataDecryptedObject | 'encrypted with another key';
 
 /**
- * n8n's credential store as far as a node meets it: encrypted with n8n-core's cipher, defaults filled
- * in from the credential type, and an exception for what is missing or cannot be decrypted.
+ * n8n's credential store as far as a node meets it: defaults filled in from the credential type, and
+ * n8n's own exceptions for what is missing or cannot be decrypted.
  */
 export class CredentialVault extends ICredentialsHelper {
 	constructor(
@@ -25,18 +25,10 @@ export class CredentialVault extends ICredentialsHelper {
 	}
 
 	override async getDecrypted(_additionalData: IWorkflowExecuteAdditionalData, details: INodeCredentialsDetails, type: string): Promise<ICredentialDataDecryptedObject> {
-		const credentials = await this.getCredentials(details, type);
-		const properties = this.getCredentialsProperties(type);
-		return NodeHelpers.getNodeParameters(properties, (await credentials.getData()) as never, true, false, null, null) as ICredentialDataDecryptedObject;
-	}
-
-	override async getCredentials(details: INodeCredentialsDetails, type: string): Promise<Credentials> {
 		const stored = this.stored[details.id ?? ''];
 		if (stored === undefined) throw new Error(`Credential with ID "${details.id}" does not exist for type "${type}".`);
-		if (stored === 'encrypted with another key') return new Credentials(details, type, Buffer.from('Salted__ of another instance').toString('base64'));
-		const credentials = new Credentials(details, type);
-		await credentials.setData(stored);
-		return credentials;
+		const data = stored === 'encrypted with another key' ? await unreadable(details, type) : stored;
+		return NodeHelpers.getNodeParameters(this.getCredentialsProperties(type), data as never, true, false, null, null) as ICredentialDataDecryptedObject;
 	}
 
 	override getCredentialsProperties(type: string): INodeProperties[] {
@@ -51,11 +43,16 @@ export class CredentialVault extends ICredentialsHelper {
 		return [];
 	}
 
+	override getCredentials = unsupported;
 	override authenticate = unsupported;
 	override preAuthentication = unsupported;
 	override runPreAuthentication = unsupported;
 	override updateCredentials = unsupported;
 	override updateCredentialsOauthTokenData = unsupported;
+}
+
+async function unreadable(details: INodeCredentialsDetails, type: string): Promise<ICredentialDataDecryptedObject> {
+	return await new Credentials(details, type, Buffer.from('Salted__ of another instance').toString('base64')).getData();
 }
 
 async function unsupported(): Promise<never> {
