@@ -9,8 +9,8 @@ import {
 	type IWorkflowExecuteAdditionalData,
 } from 'n8n-workflow';
 
-/** What n8n's database holds for a credential: its data, or bytes that another key has encrypted. */
-export type StoredCredential = ICredentialDataDecryptedObject | 'encrypted with another key';
+/** What n8n's database holds for a credential: its data (a function: as edited meanwhile), or bytes that another key has encrypted. */
+export type StoredCredential = ICredentialDataDecryptedObject | (() => ICredentialDataDecryptedObject) | 'encrypted with another key';
 
 /**
  * n8n's credential store as far as a node meets it: defaults filled in from the credential type, and
@@ -27,7 +27,7 @@ export class CredentialVault extends ICredentialsHelper {
 	override async getDecrypted(_additionalData: IWorkflowExecuteAdditionalData, details: INodeCredentialsDetails, type: string): Promise<ICredentialDataDecryptedObject> {
 		const stored = this.stored[details.id ?? ''];
 		if (stored === undefined) throw new Error(`Credential with ID "${details.id}" does not exist for type "${type}".`);
-		const data = stored === 'encrypted with another key' ? await unreadable(details, type) : stored;
+		const data = stored === 'encrypted with another key' ? await unreadable(details, type) : typeof stored === 'function' ? stored() : stored;
 		return NodeHelpers.getNodeParameters(this.getCredentialsProperties(type), data as never, true, false, null, null) as ICredentialDataDecryptedObject;
 	}
 

@@ -46,6 +46,8 @@ export interface RunOptions {
 	from?: string;
 	/** Stop after this node, as "Execute step" does, or as if the worker had died right behind it. */
 	until?: string;
+	/** With `resume`: forget what this node did last and begin with it again, on the same input. */
+	redo?: string;
 	mode?: WorkflowExecuteMode;
 	rootExecutionMode?: WorkflowExecuteMode;
 	executionId?: string;
@@ -81,7 +83,10 @@ export class Engine {
 	 * job that is run again under its old ID. The data has been through JSON, as it has in n8n's database.
 	 */
 	async resume(definition: TestWorkflow, stored: IRunExecutionData, options: RunOptions): Promise<FinishedRun> {
-		return await this.process(this.workflowOf(definition), JSON.parse(JSON.stringify(stored)) as IRunExecutionData, options);
+		const workflow = this.workflowOf(definition);
+		const data = JSON.parse(JSON.stringify(stored)) as IRunExecutionData;
+		if (options.redo) putBackOnStack(workflow, data, options.redo);
+		return await this.process(workflow, data, options);
 	}
 
 	private async process(workflow: Workflow, data: IRunExecutionData, options: RunOptions): Promise<FinishedRun> {
@@ -235,6 +240,17 @@ export class FinishedRun {
 	private task(node: string, runIndex: number): ITaskData | undefined {
 		return this.run.data.resultData.runData[node]?.[runIndex];
 	}
+}
+
+/** As n8n stores an execution that failed in this node. */
+function putBackOnStack(workflow: Workflow, data: IRunExecutionData, nodeName: string): void {
+	const { runData } = data.resultData;
+	const node = workflow.getNode(nodeName);
+	const source = runData[nodeName]?.pop()?.source;
+	if (!node || !source || !data.executionData) throw new Error(`${nodeName} has not run`);
+	const main = source.map((from) => (from ? (runData[from.previousNode][from.previousNodeRun ?? 0].data?.main?.[from.previousNodeOutput ?? 0] ?? null) : null));
+	data.executionData.nodeExecutionStack = [{ node, data: { main }, source: { main: source } }];
+	data.startData = {};
 }
 
 function toNode(name: string, { type, parameters = {}, credential, ...settings }: TestNode, index: number): INode {

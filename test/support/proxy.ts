@@ -38,6 +38,8 @@ export interface Proxy {
 	swallowAnswerTo(text: string): Interception;
 	/** The message waits in the proxy. */
 	hold(text: string): HeldMessage;
+	/** Takes back what was asked for and has not happened. */
+	forgetOrders(): void;
 	/** Cuts all lines once; new ones are carried. */
 	cutAll(): void;
 	close(): Promise<void>;
@@ -176,6 +178,7 @@ export async function startProxy(server: { host: string; port: number }): Promis
 		cutBefore: (text) => order(text, 'cutBefore'),
 		swallowAnswerTo: (text) => order(text, 'swallowAnswer'),
 		hold: (text) => order(text, 'hold'),
+		forgetOrders: () => void orders.splice(0),
 		cutAll,
 		close: stopListening,
 	};

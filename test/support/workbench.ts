@@ -1,8 +1,7 @@
-import type { IDataObject, INodeExecutionData, INodeType } from 'n8n-workflow';
+import type { ICredentialDataDecryptedObject, IDataObject, INodeExecutionData, INodeType } from 'n8n-workflow';
 import { ClaimStoreApi } from '../../credentials/ClaimStoreApi.credentials';
 import { CompleteClaim } from '../../nodes/CompleteClaim/CompleteClaim.node';
 import { IdempotentClaim } from '../../nodes/IdempotentClaim/IdempotentClaim.node';
-import type { StoredCredential } from './credentialVault';
 import { createTestDatabase, type TestDatabase } from './database';
 import { Engine, type FinishedRun, type RunOptions, type TestNode, type TestWorkflow } from './engine';
 import { testNodeTypes } from './nodeTypes';
@@ -69,10 +68,10 @@ export class Workbench {
 	}
 
 	/** The credential's data, with changes: `workbench.credential({ password: 'wrong' })`. */
-	credential(changes: IDataObject = {}): StoredCredential {
+	credential(changes: IDataObject = {}): ICredentialDataDecryptedObject {
 		const { host, port, database, user, password } = this.database;
 		// Short, so that the tests of an unreachable store do not take longer than all others together.
-		return { host, port, database, user, password, timeoutMs: 2000, ...changes } as StoredCredential;
+		return { host, port, database, user, password, timeoutMs: 2000, ...changes } as ICredentialDataDecryptedObject;
 	}
 
 	/** All claims of one source, or of every source, in the order of their delivery IDs. */
