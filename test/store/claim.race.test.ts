@@ -105,14 +105,16 @@ test.each(['repeatable read', 'serializable'])('a race at %s as the database def
 	await database.query(`ALTER DATABASE ${database.database} SET default_transaction_isolation = '${level}'`);
 	const settings = settingsFor(database, { maxConnections: 20 });
 	const stores = Array.from({ length: 4 }, () => openClaimStore(settings));
+	// The table is there before the race (table.creation.test.ts races for it).
+	await stores[0].claim('claim', anOwner(), [aRequest()]);
 	const deliveries = keys(100);
 	const answers = await Promise.all(
 		deliveries.flatMap((deliveryId) =>
 			stores.map(async (store) => await store.claim('claim', anOwner(), [aRequest({ identity: anIdentity({ deliveryId }) })])),
 		),
 	);
-	const short = answers.flat().map(inShort);
-	expect(short.filter((answer) => answer === 'new first_delivery')).toHaveLength(100);
-	expect(short.filter((answer) => answer === 'duplicate in_progress')).toHaveLength(300);
+	const count: Record<string, number> = {};
+	for (const answer of answers.flat()) count[inShort(answer)] = (count[inShort(answer)] ?? 0) + 1;
+	expect(count).toEqual({ 'new first_delivery': 100, 'duplicate in_progress': 300 });
 	await Promise.all(stores.map(async (store) => await store.close()));
 });
