@@ -1,0 +1,48 @@
+import { claimNode, completeNode, deliveries, guarded, Workbench } from '../../support/workbench';
+
+let workbench: Workbench;
+beforeAll(async () => (workbench = await Workbench.open()));
+afterEach(async () => await workbench.clear());
+afterAll(async () => await workbench.close());
+
+/** A workflow about which there is nothing to say. */
+const complete = () => {
+	const workflow = guarded();
+	workflow.nodes.Complete = completeNode();
+	workflow.lines.push('Action -> Complete');
+	return workflow;
+};
+const hints = async (workflow = complete(), mode: 'manual' | 'webhook' = 'manual') => (await workbench.run(workflow, { mode, items: deliveries('d1') })).hintsOf('Claim');
+
+test('a complete workflow gets no hint', async () => {
+	expect(await hints()).toEqual([]);
+});
+
+test('no Complete Claim behind a claim', async () => {
+	expect(await hints(guarded())).toEqual([expect.stringContaining('Complete Claim')]);
+});
+
+test('a disabled Complete Claim does not count', async () => {
+	const workflow = complete();
+	workflow.nodes.Complete.disabled = true;
+	expect(await hints(workflow)).toEqual([expect.stringContaining('Complete Claim')]);
+});
+
+test.each(['receive', 'deduplicate'])('%s needs none', async (operation) => {
+	expect(await hints(guarded(claimNode({ operation })))).toEqual([]);
+});
+
+test('a Webhook node that answers immediately', async () => {
+	const workflow = complete();
+	workflow.nodes.Start.parameters = { responseMode: 'onReceived' };
+	expect(await hints(workflow)).toEqual([expect.stringMatching(/Webhook.*Immediately/)]);
+});
+
+test('a duplicate of a test claim', async () => {
+	await hints();
+	expect(await hints()).toEqual([expect.stringMatching(/new ID.*Always New/)]);
+});
+
+test('production runs are not for reading hints', async () => {
+	expect(await hints(guarded(), 'webhook')).toEqual([]);
+});
