@@ -1,4 +1,5 @@
 import type { ICredentialDataDecryptedObject, IDataObject, INodeExecutionData, INodeType } from 'n8n-workflow';
+import { Client } from 'pg';
 import { ClaimStoreApi } from '../../credentials/ClaimStoreApi.credentials';
 import { CompleteClaim } from '../../nodes/CompleteClaim/CompleteClaim.node';
 import { IdempotentClaim } from '../../nodes/IdempotentClaim/IdempotentClaim.node';
@@ -96,6 +97,21 @@ export class Workbench {
 	/** Forgets all claims; the table stays. */
 	async clear(): Promise<void> {
 		if ((await this.rows()).length > 0) await this.database.query('DELETE FROM idempotent_claims');
+	}
+
+	/** Another session in the middle of its transaction. */
+	async transaction(): Promise<{ query(sql: string): Promise<unknown>; rollBack(): Promise<void> }> {
+		const { host, port, database, user, password } = this.database;
+		const client = new Client({ host, port, database, user, password });
+		await client.connect();
+		await client.query('BEGIN');
+		return {
+			query: async (sql) => await client.query(sql),
+			async rollBack() {
+				await client.query('ROLLBACK');
+				await client.end();
+			},
+		};
 	}
 
 	async close(): Promise<void> {

@@ -1,0 +1,28 @@
+import path from 'node:path';
+import type { Database } from '../../../sandbox/databases';
+import type { ImportedWorkflow } from '../../../sandbox/setup';
+
+/** Screenshots and n8n's log of the last run; git ignores it. */
+export const RESULTS_FOLDER = path.join(__dirname, '..', 'results');
+
+/** What test files know of the sandbox that globalSetup started. */
+export interface SandboxAddress {
+	n8nUrl: string;
+	login: { email: string; password: string };
+	/** The claim store's credential in n8n. */
+	credential: { id: string; name: string };
+	/** The imported examples, by their file's name without `.json`. */
+	workflows: Record<string, ImportedWorkflow>;
+	/** Straight to PostgreSQL. */
+	claimStoreDatabase: Database;
+	/** The port of the same database that n8n's credential uses. */
+	claimStorePort: number;
+	destinationUrl: string;
+	logFile: string;
+}
+
+export function sandboxAddress(): SandboxAddress {
+	const handedOn = process.env.E2E_SANDBOX;
+	if (!handedOn) throw new Error('No sandbox: run these tests with `npm run test:e2e`, whose globalSetup starts one');
+	return JSON.parse(handedOn) as SandboxAddress;
+}

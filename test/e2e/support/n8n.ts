@@ -1,0 +1,130 @@
+import { N8nRest } from '../../../sandbox/rest';
+import { sandboxAddress } from './address';
+import { until } from './until';
+import { buildWorkflow, type WorkflowPlan } from './workflow';
+
+export interface SavedWorkflow {
+	id: string;
+	versionId: string;
+}
+
+/** One item of a node's output, as the execution stored it. */
+export interface OutputItem {
+	json: Record<string, unknown>;
+}
+
+export interface NodeRunData {
+	data?: { main: Array<OutputItem[] | null> };
+	error?: { message: string; description?: string };
+	/** Hints that the editor shows beside the output. */
+	hints?: Array<{ message: string; type?: string }>;
+}
+
+export interface Execution {
+	id: string;
+	status: string;
+	mode: string;
+	runData: Record<string, NodeRunData[]>;
+	errorMessage: string | undefined;
+}
+
+interface ExecutionPage {
+	results: Array<{ id: string }>;
+	nextCursor: string | null;
+}
+
+const FINISHED = ['success', 'error', 'crashed', 'canceled'];
+const SECONDS_TO_PUBLISH = 30;
+
+/** n8n as its owner uses it, over the editor's own REST interface. */
+export class N8n {
+	private constructor(readonly rest: N8nRest) {}
+
+	static async signIn(): Promise<N8n> {
+		const { n8nUrl, login } = sandboxAddress();
+		const rest = new N8nRest(n8nUrl);
+		await rest.signIn(login);
+		return new N8n(rest);
+	}
+
+	async create(plan: WorkflowPlan): Promise<SavedWorkflow> {
+		return await this.rest.post<SavedWorkflow>('/rest/workflows', buildWorkflow(plan));
+	}
+
+	/** Creates a workflow and waits until its production webhook listens, or until it can be called. */
+	async publish(plan: WorkflowPlan): Promise<SavedWorkflow> {
+		const workflow = await this.create(plan);
+		await this.rest.post(`/rest/workflows/${workflow.id}/activate`, { versionId: workflow.versionId });
+		await until(`"${plan.name}" is published`, SECONDS_TO_PUBLISH, async () => {
+			const { status } = await this.rest.get<{ status: string }>(`/rest/workflows/${workflow.id}/publication-status`);
+			if (status === 'failed') throw new Error(`n8n did not publish "${plan.name}"`);
+			return status === 'published';
+		});
+		return workflow;
+	}
+
+	/** A run from the editor's button, started at one trigger. Answers `waitingForWebhook` where that trigger needs a test event. */
+	async runManually(workflow: SavedWorkflow, trigger: string): Promise<{ executionId?: string; waitingForWebhook?: boolean }> {
+		return await this.rest.post(`/rest/workflows/${workflow.id}/run`, { triggerToStartFrom: { name: trigger } });
+	}
+
+	/** The IDs of all executions of a workflow. */
+	async executionIds({ id }: SavedWorkflow): Promise<string[]> {
+		// A Set, because one that ends between two pages may be on both.
+		const ids = new Set<string>();
+		const filter = encodeURIComponent(JSON.stringify({ workflowId: id }));
+		let cursor: string | null = null;
+		do {
+			const page: ExecutionPage = await this.rest.get(`/rest/executions?limit=100&filter=${filter}${cursor ? `&cursor=${cursor}` : ''}`);
+			for (const execution of page.results) ids.add(execution.id);
+			cursor = page.nextCursor;
+		} while (cursor !== null);
+		return [...ids];
+	}
+
+	async execution(id: string): Promise<Execution> {
+		const { status, mode, data } = await this.rest.get<{ status: string; mode: string; data: string }>(`/rest/executions/${id}`);
+		const { resultData } = unflatten(data) as { resultData: { runData: Execution['runData']; error?: { message: string } } };
+		return { id, status, mode, runData: resultData.runData, errorMessage: resultData.error?.message };
+	}
+
+	async finishedExecution(id: string, seconds = 60): Promise<Execution> {
+		const stored = async () => (await this.rest.get<{ status: string }>(`/rest/executions/${id}`)).status;
+		await until(`execution ${id} has ended`, seconds, async () => FINISHED.includes(await stored()));
+		return await this.execution(id);
+	}
+
+	/** The one execution that a fresh workflow has had, when it has ended. */
+	async onlyExecution(workflow: SavedWorkflow, seconds = 60): Promise<Execution> {
+		let ids: string[] = [];
+		await until('the workflow has been started', seconds, async () => (ids = await this.executionIds(workflow)).length > 0);
+		if (ids.length > 1) throw new Error(`The workflow ran ${ids.length} times`);
+		return await this.finishedExecution(ids[0], seconds);
+	}
+}
+
+/** Every item that left a node by one output, over all of its runs. */
+export function itemsOf({ runData }: Execution, node: string, output: number): Array<Record<string, unknown>> {
+	return (runData[node] ?? []).flatMap(({ data }) => (data?.main[output] ?? []).map(({ json }) => json));
+}
+
+/**
+ * n8n stores an execution as one flat list, in which the members of an object or array that are texts, objects or
+ * arrays are given by their place in the list.
+ */
+function unflatten(text: string): unknown {
+	const list = JSON.parse(text) as unknown[];
+	const made = new Map<number, unknown>();
+	const at = (place: number): unknown => {
+		const stored = list[place];
+		if (stored === null || typeof stored !== 'object') return stored;
+		if (made.has(place)) return made.get(place);
+		const whole: Record<string, unknown> | unknown[] = Array.isArray(stored) ? [] : {};
+		made.set(place, whole);
+		for (const [key, member] of Object.entries(stored)) {
+			(whole as Record<string, unknown>)[key] = typeof member === 'string' ? at(Number(member)) : member;
+		}
+		return whole;
+	};
+	return at(0);
+}
