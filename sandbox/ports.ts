@@ -1,5 +1,4 @@
 import { createServer } from 'node:net';
-import { findFreePort } from './postgres';
 import { PORT_SETTINGS, type Ports } from './settings';
 
 const names = Object.keys(PORT_SETTINGS) as Array<keyof Ports>;
@@ -46,5 +45,17 @@ async function isInUse(port: number): Promise<boolean> {
 		const probe = createServer();
 		probe.once('error', () => resolve(true));
 		probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(false)));
+	});
+}
+
+/** A TCP port on loopback that nothing listens on at this moment. */
+export async function findFreePort(): Promise<number> {
+	return await new Promise((resolve, reject) => {
+		const probe = createServer();
+		probe.once('error', reject);
+		probe.listen(0, '127.0.0.1', () => {
+			const address = probe.address();
+			probe.close(() => (address && typeof address === 'object' ? resolve(address.port) : reject(new Error('No free port'))));
+		});
 	});
 }

