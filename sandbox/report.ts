@@ -23,7 +23,9 @@ export function printDemonstration(rows: DemonstratedRow[]): void {
 		const isStep = line === HEADINGS || line[1] !== '';
 		console.log(isStep ? line.map((cell, column) => cell.padEnd(widths[column])).join('  ').trimEnd() : `${line[0].padEnd(verdictAt)}${line[5]}`.trimEnd());
 	}
-	console.log(`\n${rows.filter(({ held }) => held).length} of ${rows.length} rows held.`);
+	const heldRows = rows.filter(({ held }) => held).length;
+	console.log(`\n${heldRows} of ${rows.length} rows held.`);
+	if (heldRows < rows.length) console.log('Was the example workflow edited in n8n? `npm start -- --reset` begins anew, with the example as it is in examples/.');
 }
 
 function describe({ answers, calls, leads, record }: Observation): string[] {
