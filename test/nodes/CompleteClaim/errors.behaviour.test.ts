@@ -116,6 +116,15 @@ describe('Operational Error not connected', () => {
 	});
 });
 
+test.each(['completed', 'noActionNeeded', 'retryableFailure', 'outcomeUncertain', 'needsReview', 'extendLease'])('%s, run twice because the item has a field "error": recorded once', async (outcome) => {
+	const [handle] = await claimHandles(workbench, ['d1']);
+	const before = ((await workbench.row('d1')).history as unknown[]).length;
+	const workflow = settling({ claimFrom: 'handle', handle, outcome }, { retryOnFail: true, maxTries: 3, waitBetweenTries: 1 });
+	const run = await workbench.run(workflow, { items: [{ json: { error: 'of the sender' } }] });
+	expect(claimsOf(run, 'Complete', RECORDED)).toHaveLength(1);
+	expect((await workbench.row('d1')).history).toHaveLength(before + (outcome === 'extendLease' ? 0 : 1));
+});
+
 describe('the answer to an outcome is lost', () => {
 	test('it is sent again and found recorded: Recorded, one history entry', async () => {
 		const [handle] = await claimHandles(workbench, ['d1']);

@@ -117,6 +117,25 @@ describe('each of three items finds its own claim', () => {
 	});
 });
 
+describe('in a loop of one item each, where nothing can be mixed up', () => {
+	const looped = (body: TestNode): TestWorkflow => ({
+		nodes: { ...between(body).nodes, Loop: type('splitInBatches'), Next: type('noOp') },
+		lines: ['Start -> Loop', 'Loop[1] -> Claim', 'Claim -> Between 0', 'Between 0 -> Complete', 'Complete -> Next', 'Complete[1] -> Next', 'Complete[2] -> Next', 'Claim[1] -> Next', 'Claim[2] -> Alarm', 'Next -> Loop'],
+	});
+
+	test.each<[string, TestNode]>([
+		['HTTP Request', type('httpRequest')],
+		['Aggregate', type('aggregate')],
+		['a Code node with one new object per item', type('code', { how: 'newObjects' })],
+		['a Code node with one new object for all', type('code', { how: 'oneOfMany' })],
+	])('behind %s', async (_name, body) => {
+		const run = await workbench.run(looped(body), { items: abc });
+		expect(run.timesRun('Complete')).toBe(3);
+		expect(claimsOf(run, 'Complete', OPERATIONAL_ERROR)).toEqual([]);
+		expect(await states()).toEqual(allCompleted);
+	});
+});
+
 describe('in doubt it refuses, and says what to do', () => {
 	const refused = async (items: typeof abc, ...nodes: TestNode[]) => {
 		const run = await workbench.run(between(...nodes), { items });
@@ -174,6 +193,15 @@ describe('in doubt it refuses, and says what to do', () => {
 		const run = await workbench.run(workflow, { items: named('a', 'b') });
 		expect(claimsOf(run, 'Complete', OPERATIONAL_ERROR)).toHaveLength(1);
 		expect(await states()).toEqual({ 'd-a': 'processing', 'd-b': 'processing' });
+	});
+
+	test('behind Known Duplicate, paired to nothing: the open claim of another item is not settled in its place', async () => {
+		await workbench.run(guarded(), { items: named('a', 'c', 'd') });
+		const workflow = between();
+		workflow.nodes.Between = type('code', { how: 'dropFirst' });
+		workflow.lines = ['Start -> Claim', 'Claim -> Action', 'Claim[2] -> Alarm', 'Claim[1] -> Between', 'Between -> Complete', 'Complete[2] -> Alarm'];
+		await workbench.run(workflow, { items: named('a', 'b', 'c', 'd') });
+		expect(await states()).toEqual({ ...allOpen, 'd-d': 'processing' });
 	});
 
 	test('behind receive: what it stores is not this execution\'s to settle', async () => {

@@ -1,4 +1,4 @@
-import { claimNode, claimsOf, completeNode, deliveries, guarded, KNOWN_DUPLICATE, NEW_CLAIM, Workbench } from '../../support/workbench';
+import { claimNode, claimsOf, completeNode, deliveries, guarded, KNOWN_DUPLICATE, NEW_CLAIM, OPERATIONAL_ERROR, Workbench } from '../../support/workbench';
 import type { RunOptions } from '../../support/engine';
 
 let workbench: Workbench;
@@ -70,6 +70,13 @@ test('a test claim of a live identity is a Known Duplicate of it, in every state
 		expect(run.ran('Action')).toBe(false);
 		expect(await workbench.row('d1')).toEqual(before);
 	}
+});
+
+test('a test claim with another content than the live one is refused where Payload Mismatch says so', async () => {
+	const node = claimNode({ options: { fingerprint: '={{ $json.body }}', payloadMismatch: 'operationalError' } });
+	await workbench.run(guarded(node), { items: [{ json: { id: 'd1', body: 1 } }] });
+	const run = await workbench.run(guarded(node), { mode: 'manual', items: [{ json: { id: 'd1', body: 2 } }] });
+	expect(claimsOf(run, 'Claim', OPERATIONAL_ERROR)).toMatchObject([{ responseCode: 422, error: { kind: 'payload_mismatch' } }]);
 });
 
 describe('Manual Executions', () => {

@@ -132,6 +132,13 @@ test('authorization and cookie headers go through, and are not stored', async ()
 	expect(JSON.stringify(await workbench.row('d1'))).not.toContain('Bearer abc');
 });
 
+test('a payload with NUL and broken Unicode in it is kept as it came', async () => {
+	const json = { id: 'd1', text: 'a\u0000b\ud800c', 'k\u0000': 1 };
+	const run = await workbench.run(guarded(), { items: [{ json }, { json: { id: 'd2' } }] });
+	expect(claimsOf(run, 'Claim', NEW_CLAIM)).toMatchObject([{ payloadComplete: true }, {}]);
+	expect((await workbench.row('d1')).payload).toEqual(json);
+});
+
 test('Store Payload: Never keeps nothing of the item', async () => {
 	await workbench.run(guarded(claimNode({ options: { storePayload: 'never' } })), { items: deliveries('d1') });
 	expect(await workbench.row('d1')).toMatchObject({ payload: null, payload_complete: false });

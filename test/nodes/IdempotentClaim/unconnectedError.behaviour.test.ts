@@ -31,11 +31,27 @@ describe.each(['webhook', 'trigger', 'retry', 'integrated', 'error'] as const)('
 	});
 });
 
-test('a redelivery of what was put back is New Claim again, and costs no attempt that was not made', async () => {
-	await workbench.run(guarded(claimNode({ options: { maxAttempts: 3 } }), unconnected), { items: mixed() });
-	const run = await workbench.run(guarded(claimNode({ options: { maxAttempts: 3 } }), unconnected), { items: deliveries('d1', 'd3') });
+test('a redelivery of what was put back is New Claim again', async () => {
+	await workbench.run(guarded(claimNode(), unconnected), { items: mixed() });
+	const run = await workbench.run(guarded(claimNode(), unconnected), { items: deliveries('d1', 'd3') });
 	expect(run.status).toBe('success');
 	expect(claimsOf(run, 'Claim', NEW_CLAIM)).toMatchObject([{ reason: 'retry', version: 2 }, { reason: 'retry', version: 2 }]);
+});
+
+describe('the action was not begun, so putting back uses up no attempt', () => {
+	test('of a claim that has only one', async () => {
+		const once = claimNode({ options: { maxAttempts: 1 } });
+		await workbench.run(guarded(once, unconnected), { items: mixed() });
+		const run = await workbench.run(guarded(once, unconnected), { items: deliveries('d1') });
+		expect(claimsOf(run, 'Claim', NEW_CLAIM)).toMatchObject([{ attempt: 1 }]);
+	});
+
+	test('however often Retry On Fail tries in vain', async () => {
+		const often = claimNode({}, { retryOnFail: true, maxTries: 5, waitBetweenTries: 1 });
+		await workbench.run(guarded(often, unconnected), { items: mixed() });
+		const run = await workbench.run(guarded(often, unconnected), { items: deliveries('d1') });
+		expect(claimsOf(run, 'Claim', NEW_CLAIM)).toMatchObject([{ attempt: 1 }]);
+	});
 });
 
 test.each([undefined, 'stopWorkflow'] as const)('On Error "%s" with Retry On Fail: the execution still ends in error, not green', async (onError) => {
