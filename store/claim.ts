@@ -83,11 +83,8 @@ async function claimTogether(table: ClaimTable, operation: Operation, owner: Own
 				missing.add(request);
 				continue;
 			}
+			if (refuseMismatch(record, request, answers)) continue;
 			const payloadChanged = comparePayload(record, request);
-			if (payloadChanged && request.payloadMismatch === 'operationalError') {
-				answers.set(request, { verdict: 'error', error: payloadMismatch(), record, payloadChanged });
-				continue;
-			}
 			const decision = decideClaim(record, { operation, ownerToken: request.ownerToken, owner, takenAnewEachRun: request.takenAnewEachRun });
 			if (decision.verdict !== 'misuse' && decision.change !== null) {
 				const pending = { seen: record, request, decision, payloadChanged };
@@ -124,7 +121,8 @@ async function withoutLiveTwins(table: ClaimTable, portion: readonly ClaimReques
 	const records = await readClaims(table, asking.map(liveTwin));
 	for (const request of asking) {
 		const record = records.get(identityText(liveTwin(request)));
-		if (record) answers.set(request, { verdict: 'duplicate', reason: duplicateOfLive(record), record, payloadChanged: comparePayload(record, request) });
+		if (record === undefined || refuseMismatch(record, request, answers)) continue;
+		answers.set(request, { verdict: 'duplicate', reason: duplicateOfLive(record), record, payloadChanged: comparePayload(record, request) });
 	}
 	return portion.filter((request) => !answers.has(request));
 }
@@ -134,6 +132,14 @@ function answerOf(decision: ClaimDecision, record: ClaimRecord, payloadChanged: 
 	// Two object literals, so that each verdict keeps its own set of reasons.
 	if (decision.verdict === 'new') return { verdict: 'new', reason: decision.reason, record, payloadChanged };
 	return { verdict: 'duplicate', reason: decision.reason, record, payloadChanged };
+}
+
+/** Where another content under a known ID is an error, says so; decided before anything is written. */
+function refuseMismatch(record: ClaimRecord, request: ClaimRequest, answers: Answers): boolean {
+	const payloadChanged = comparePayload(record, request);
+	if (payloadChanged !== true || request.payloadMismatch !== 'operationalError') return false;
+	answers.set(request, { verdict: 'error', error: payloadMismatch(), record, payloadChanged });
+	return true;
 }
 
 /** Whether the delivery differs from the first one; null when one of them has no fingerprint. */

@@ -4,6 +4,7 @@ import { invalidSetting } from '../../store/errors';
 import { readHandle, type Ownership } from '../../store/handle';
 import { DEFAULT_RESULT_FIELD } from '../shared/parameters';
 import { isClaimField } from '../shared/claimField';
+import { KNOWN_DUPLICATE, NEW_CLAIM } from '../IdempotentClaim/outputs';
 import { isOurNode, type NodeRun } from '../shared/run';
 
 /**
@@ -43,6 +44,9 @@ export class UpstreamClaims {
 	}
 
 	private async onlyClaimOfExecution(): Promise<Ownership> {
+		// Without pairing, an item that may come from a duplicate must not settle the claim of its neighbour.
+		const other = this.outputsOnTheWay().find((output) => output !== NEW_CLAIM);
+		if (other !== undefined) throw ownsNoClaim(other === KNOWN_DUPLICATE ? 'duplicate' : 'error');
 		const handles = [...this.handles()];
 		if (handles.length === 1) return readHandle(handles[0]);
 		if (handles.length > 1) throw pairingNotGiven();
@@ -111,6 +115,23 @@ export class UpstreamClaims {
 			if (this.isCodeForAllItems(previousNode) && isPairedByPosition(item, link.item) && this.hadSeveralItems(task)) trail.throughCode = true;
 			this.follow(item.pairedItem, task.source, trail, visited);
 		}
+	}
+
+	/** By which outputs of Idempotent Claim nodes anything came here, whatever its pairing. */
+	private outputsOnTheWay(): number[] {
+		const outputs: number[] = [];
+		const visited = new Set<string>();
+		const sources = [...(this.context.getExecuteData().source?.main ?? [])];
+		for (let source = sources.pop(); source !== undefined; source = sources.pop()) {
+			if (source === null) continue;
+			const { previousNode, previousNodeOutput = 0, previousNodeRun = 0 } = source;
+			const step = JSON.stringify([previousNode, previousNodeRun, previousNodeOutput]);
+			if (visited.has(step)) continue;
+			visited.add(step);
+			if (isOurNode(this.run.workflowNodes[previousNode]?.type ?? '', 'idempotentClaim')) outputs.push(previousNodeOutput);
+			else sources.push(...(this.runData[previousNode]?.[previousNodeRun]?.source ?? []));
+		}
+		return outputs;
 	}
 
 	/** Whether a node's run had more than one item to pair its output with. */

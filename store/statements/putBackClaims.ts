@@ -5,7 +5,8 @@ import { BOUNDED_WAIT, historyEntry, KEY_RECORD, purgeAfter, SAME_CLAIM } from '
 import type { ClaimTable } from '../table/claimTable';
 
 /**
- * Gives claims back that a run has just made and whose action will not begin: due for another attempt at once.
+ * Gives claims back that a run has just made and whose action will not begin: due for another attempt at once, and
+ * the attempt that was counted for it does not count.
  * A delivery stored by `receive` stays as it is; it waits for its work already.
  *
  * @returns how many were put back
@@ -17,10 +18,10 @@ export async function putBackClaims(table: ClaimTable, owner: Owner, claims: rea
 		writes: true,
 		text: `
 			UPDATE ${table.name} AS claim
-			   SET state = 'retryable_failure', lease_expires_at = NULL, retry_at = clock_timestamp(), updated_at = clock_timestamp(),
+			   SET state = 'retryable_failure', attempt = greatest(claim.attempt - 1, 0), lease_expires_at = NULL, retry_at = clock_timestamp(), updated_at = clock_timestamp(),
 			       outcome_reason = $3, outcome_recorded_at = clock_timestamp(),
 			       purge_after = ${purgeAfter(`'retryable_failure'`, 'claim.environment', 'claim.retention_days')},
-			       history = claim.history || ${historyEntry({ state: `'retryable_failure'`, version: 'claim.version', attempt: 'claim.attempt', workflow: '$4', execution: '$5', by: '$6', reason: `'put_back'`, reference: 'NULL' })}
+			       history = claim.history || ${historyEntry({ state: `'retryable_failure'`, version: 'claim.version', attempt: 'greatest(claim.attempt - 1, 0)', workflow: '$4', execution: '$5', by: '$6', reason: `'put_back'`, reference: 'NULL' })}
 			  FROM ${BOUNDED_WAIT}, json_to_recordset($2::json) AS item(${KEY_RECORD}, owner_token text, version integer)
 			 WHERE ${SAME_CLAIM}
 			   AND claim.owner_token = item.owner_token AND claim.version = item.version
