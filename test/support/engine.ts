@@ -186,7 +186,7 @@ export class FinishedRun {
 
 	/** Why the execution failed, if it did. */
 	get error(): Error | undefined {
-		return this.run.data.resultData.error as Error | undefined;
+		return this.run.data.resultData.error;
 	}
 
 	get data(): IRunExecutionData {

@@ -3,7 +3,6 @@ import {
 	type IDataObject,
 	type IExecuteFunctions,
 	type INodeExecutionData,
-	type INodeParameters,
 	type INodeProperties,
 	type INodeType,
 	type IPairedItemData,
@@ -67,7 +66,7 @@ const perItem = nodeType('perItem', {}, async function () {
  */
 const code = nodeType('code', { parameters: { how: 'newObjects', mode: 'runOnceForAllItems' } }, async function () {
 	const items = this.getInputData();
-	const fresh = items.map(({ json }, index) => ({ json: { made: index + 1, of: json.name ?? null } as IDataObject }));
+	const fresh = items.map(({ json }, index) => ({ json: { made: index + 1, of: json.name ?? null } }));
 	switch (this.getNodeParameter('how', 0)) {
 		case 'reversed':
 			return [fresh.reverse()];
@@ -153,19 +152,14 @@ const executeWorkflow = nodeType('executeWorkflow', { parameters: { workflowId: 
 	const { data } = await this.executeWorkflow({ id: this.getNodeParameter('workflowId', 0) as string }, items, undefined, {
 		parentExecution: { executionId: this.getExecutionId(), workflowId: String(this.getWorkflow().id), shouldResume: true },
 		executionMode: this.getMode(),
-	} as never);
+	});
 	return data.map((output) => (output ?? []).map((item, index) => ({ ...item, pairedItem: { item: index } })));
 });
 
-/** Puts fields over each item, kept whole otherwise: Edit Fields. */
+/** Puts fields (a JSON text) over each item, kept whole otherwise: Edit Fields. */
 const setFields = nodeType('set', { parameters: { fields: '{}' } }, async function () {
-	return [
-		this.getInputData().map((item, index) => ({
-			...item,
-			json: { ...item.json, ...(JSON.parse(String(this.getNodeParameter('fields', index))) as INodeParameters) } as IDataObject,
-			pairedItem: { item: index },
-		})),
-	];
+	const fieldsFor = (index: number) => JSON.parse(this.getNodeParameter('fields', index) as string) as IDataObject;
+	return [this.getInputData().map((item, index) => ({ ...item, json: { ...item.json, ...fieldsFor(index) }, pairedItem: { item: index } }))];
 });
 
 export const testNodeTypes: Record<string, INodeType> = {

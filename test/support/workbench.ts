@@ -72,7 +72,7 @@ export class Workbench {
 	credential(changes: IDataObject = {}): ICredentialDataDecryptedObject {
 		const { host, port, database, user, password } = this.database;
 		// Short, so that the tests of an unreachable store do not take longer than all others together.
-		return { host, port, database, user, password, timeoutMs: 2000, ...changes } as ICredentialDataDecryptedObject;
+		return { host, port, database, user, password, timeoutMs: 2000, ...changes };
 	}
 
 	/** All claims of one source, or of every source, in the order of their delivery IDs. */

@@ -41,7 +41,7 @@ describe('Claim From: Handle', () => {
 
 describe('Claim From: Execution', () => {
 	const settleExecution = async (executionId: unknown, parameters: IDataObject = {}, options: RunOptions = {}) =>
-		await workbench.run(settling({ claimFrom: 'execution', executionId: '={{ $json.execution.id }}', ...parameters }), { mode: 'error', items: [{ json: { execution: { id: executionId } } as IDataObject }], ...options });
+		await workbench.run(settling({ claimFrom: 'execution', executionId: '={{ $json.execution.id }}', ...parameters }), { mode: 'error', items: [{ json: { execution: { id: executionId } } }], ...options });
 
 	test('every claim that the execution left in processing, one item per claim', async () => {
 		await claimHandles(workbench, ['d1', 'd2', 'd3'], {}, '70');

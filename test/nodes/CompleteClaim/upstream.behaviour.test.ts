@@ -1,6 +1,7 @@
 import type { IDataObject } from 'n8n-workflow';
 import type { TestNode, TestWorkflow } from '../../support/engine';
 import { claimNode, claimsOf, completeNode, deliveries, guarded, OPERATIONAL_ERROR, RECORDED, Workbench } from '../../support/workbench';
+import { anyText, textWith } from '../../support/matchers';
 
 /**
  * "Claim From: Upstream" must find the claim of each item behind every kind of node, and rather refuse than
@@ -26,8 +27,9 @@ function between(...nodes: TestNode[]): TestWorkflow {
 }
 const type = (name: string, parameters: IDataObject = {}): TestNode => ({ type: `n8n-nodes-base.${name}`, parameters });
 const named = (...names: string[]) => names.map((name) => ({ json: { id: `d-${name}`, name } }));
-const states = async () => Object.fromEntries((await workbench.rows()).map((row) => [row.delivery_id, row.state]));
-const references = async () => Object.fromEntries((await workbench.rows()).map((row) => [row.delivery_id, row.outcome_reference]));
+const columnOfAll = async (column: string) => Object.fromEntries((await workbench.rows()).map((row) => [row.delivery_id, row[column]])) as Record<string, unknown>;
+const states = async () => await columnOfAll('state');
+const references = async () => await columnOfAll('outcome_reference');
 
 const abc = named('a', 'b', 'c');
 const allCompleted = { 'd-a': 'completed', 'd-b': 'completed', 'd-c': 'completed' };
@@ -142,12 +144,13 @@ describe('in doubt it refuses, and says what to do', () => {
 		expect(claimsOf(run, 'Complete', RECORDED)).toEqual([]);
 		const claims = claimsOf(run, 'Complete', OPERATIONAL_ERROR);
 		expect(claims.length).toBeGreaterThan(0);
-		for (const claim of claims) expect(claim).toMatchObject({ status: 'error', responseCode: 503, error: { kind: 'invalid_setting', hint: expect.any(String) } });
+		for (const claim of claims) expect(claim).toMatchObject({ status: 'error', responseCode: 503, error: { kind: 'invalid_setting', hint: anyText } });
 		return claims;
 	};
 
 	test('an item that was aggregated from several claims', async () => {
-		await refused(abc, type('aggregate'));
+		const [claim] = await refused(abc, type('aggregate'));
+		expect(claim.error?.message).toContain('several claims');
 		expect(await states()).toEqual(allOpen);
 	});
 
@@ -155,7 +158,7 @@ describe('in doubt it refuses, and says what to do', () => {
 		const workflow = between(type('if'), type('merge'));
 		workflow.lines.push('Between 0[1] -> Between 1[1]');
 		const run = await workbench.run(workflow, { items: named('a', 'b') });
-		expect(claimsOf(run, 'Complete', OPERATIONAL_ERROR)).toMatchObject([{ error: { kind: 'invalid_setting' } }]);
+		expect(claimsOf(run, 'Complete', OPERATIONAL_ERROR)).toMatchObject([{ error: { kind: 'invalid_setting', message: textWith('several claims') } }]);
 		expect(await states()).toEqual({ 'd-a': 'processing', 'd-b': 'processing' });
 	});
 

@@ -1,4 +1,5 @@
 import { claimNode, completeNode, deliveries, guarded, Workbench } from '../../support/workbench';
+import { textLike, textWith } from '../../support/matchers';
 
 let workbench: Workbench;
 beforeAll(async () => (workbench = await Workbench.open()));
@@ -19,13 +20,13 @@ test('a complete workflow gets no hint', async () => {
 });
 
 test('no Complete Claim behind a claim', async () => {
-	expect(await hints(guarded())).toEqual([expect.stringContaining('Complete Claim')]);
+	expect(await hints(guarded())).toEqual([textWith('Complete Claim')]);
 });
 
 test('a disabled Complete Claim does not count', async () => {
 	const workflow = complete();
 	workflow.nodes.Complete.disabled = true;
-	expect(await hints(workflow)).toEqual([expect.stringContaining('Complete Claim')]);
+	expect(await hints(workflow)).toEqual([textWith('Complete Claim')]);
 });
 
 test.each(['receive', 'deduplicate'])('%s needs none', async (operation) => {
@@ -35,12 +36,12 @@ test.each(['receive', 'deduplicate'])('%s needs none', async (operation) => {
 test('a Webhook node that answers immediately', async () => {
 	const workflow = complete();
 	workflow.nodes.Start.parameters = { responseMode: 'onReceived' };
-	expect(await hints(workflow)).toEqual([expect.stringMatching(/Webhook.*Immediately/)]);
+	expect(await hints(workflow)).toEqual([textLike(/Webhook.*Immediately/)]);
 });
 
 test('a duplicate of a test claim', async () => {
 	await hints();
-	expect(await hints()).toEqual([expect.stringMatching(/new ID.*Always New/)]);
+	expect(await hints()).toEqual([textLike(/new ID.*Always New/)]);
 });
 
 test('production runs are not for reading hints', async () => {
