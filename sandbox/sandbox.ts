@@ -66,15 +66,6 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
 
 	try {
 		await stage('Checking that the ports are free', async () => await checkPortsAreFree(ports));
-		const archive = await stage('Building and packing the package', async () => await packPackage(dataFolder, cancelSignal));
-		const installation = await stage('Installing n8n', async (tell) => await installN8n(tell, cancelSignal));
-
-		const n8nFolder = path.join(dataFolder, 'n8n');
-		await stage('Installing the package into n8n, as a community package', async (tell) => {
-			const installed = await installIntoN8n(archive, n8nFolder, cancelSignal);
-			if (!installed) tell('is there already');
-		});
-
 		const databases = await stage('Starting PostgreSQL', async () => {
 			const server = await startPostgresApart({ dataFolder: path.join(dataFolder, 'postgres'), port: ports.postgres });
 			stops.push(server.stop);
@@ -87,6 +78,15 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
 		const claimStore = new Pool(databases.claimStore);
 		claimStore.on('error', () => {});
 		stops.push(async () => await claimStore.end());
+
+		const archive = await stage('Building and packing the package', async () => await packPackage(dataFolder, cancelSignal));
+		const installation = await stage('Installing n8n', async (tell) => await installN8n(tell, cancelSignal));
+
+		const n8nFolder = path.join(dataFolder, 'n8n');
+		await stage('Installing the package into n8n, as a community package', async (tell) => {
+			const installed = await installIntoN8n(archive, n8nFolder, cancelSignal);
+			if (!installed) tell('is there already');
+		});
 
 		const { destinationUrl, storeLine } = await stage('Starting the destination and the line to the claim store', async () => {
 			const destination = await startDestination(ports.destination, databases.crm);
