@@ -1,6 +1,7 @@
 import { mapLimited, portions, waves } from './batches';
 import { decideClaim, duplicateOfLive, type ClaimChange, type ClaimDecision, type DuplicateReason } from './decisions';
-import { asClaimError, ClaimError, invalidSetting } from './errors';
+import type { Doubt } from './connection/connection';
+import { asClaimError, ClaimError, invalidSetting, isStoreTrouble, outcomeUnknown } from './errors';
 import { identityText, type Identity } from './identity';
 import type { ClaimReason, ClaimRecord, Operation, Owner } from './record';
 import type { ClaimRequest } from './request';
@@ -29,7 +30,7 @@ export async function claimDeliveries(table: ClaimTable, operation: Operation, o
 	const answers = new Map<ClaimRequest, ClaimAnswer>();
 	for (const wave of waves(requests, identityOf)) {
 		for (const portion of portions(wave, identityOf, ({ payload }) => payload.json?.length ?? 0)) {
-			await claimPortion(table, operation, owner, portion, answers);
+			await claimPortion({ table, operation, owner, answers, doubt: { inDoubt: false } }, portion);
 		}
 	}
 	return requests.map((request) => answers.get(request) ?? { verdict: 'error', error: asClaimError(undefined), record: null, payloadChanged: null });
@@ -39,19 +40,29 @@ function identityOf(request: ClaimRequest): string {
 	return identityText(request.identity);
 }
 
-type Answers = Map<ClaimRequest, ClaimAnswer>;
+interface Work {
+	table: ClaimTable;
+	operation: Operation;
+	owner: Owner;
+	answers: Map<ClaimRequest, ClaimAnswer>;
+	/** Of this portion: whether a statement that may have claimed went unanswered. */
+	doubt: Doubt;
+}
 
-async function claimPortion(table: ClaimTable, operation: Operation, owner: Owner, portion: readonly ClaimRequest[], answers: Answers): Promise<void> {
+async function claimPortion(work: Work, portion: readonly ClaimRequest[]): Promise<void> {
+	const { answers, doubt } = work;
 	try {
-		await claimTogether(table, operation, owner, portion, answers);
+		await claimTogether(work, portion);
 	} catch (failure) {
 		const open = portion.filter((request) => !answers.has(request));
 		const error = asClaimError(failure);
 		if (portion.length > 1 && mayConcernOneItem(error)) {
-			const limit = Math.max(1, Math.floor(table.connection.settings.maxConnections / 2));
-			await mapLimited(open, limit, async (request) => await claimPortion(table, operation, owner, [request], answers));
+			const limit = Math.max(1, Math.floor(work.table.connection.settings.maxConnections / 2));
+			await mapLimited(open, limit, async (request) => await claimPortion({ ...work, doubt: { ...doubt } }, [request]));
 		} else {
-			for (const request of open) answers.set(request, { verdict: 'error', error, record: null, payloadChanged: null });
+			// Of what may have been written, nothing can be said for certain any more, whatever went wrong later.
+			const answer = doubt.inDoubt && isStoreTrouble(error.kind) ? outcomeUnknown() : error;
+			for (const request of open) answers.set(request, { verdict: 'error', error: answer, record: null, payloadChanged: null });
 		}
 	}
 }
@@ -61,13 +72,14 @@ function mayConcernOneItem(error: ClaimError): boolean {
 	return error.sqlState !== null && (error.kind === 'store_busy' || error.kind === 'unexpected' || error.sqlState.startsWith('23'));
 }
 
-async function claimTogether(table: ClaimTable, operation: Operation, owner: Owner, portion: readonly ClaimRequest[], answers: Answers): Promise<void> {
-	let open = await withoutLiveTwins(table, portion, answers);
+async function claimTogether(work: Work, portion: readonly ClaimRequest[]): Promise<void> {
+	const { table, operation, owner, answers, doubt } = work;
+	let open = await withoutLiveTwins(work, portion);
 	const missing = new Set(open);
 
 	for (let round = 1; open.length > 0 && round <= MAX_ROUNDS; round++) {
 		// Insert what no record was seen of: at first everything, later what was purged in between.
-		const inserted = await insertClaims(table, operation, owner, open.filter((request) => missing.has(request)));
+		const inserted = await insertClaims(table, operation, owner, open.filter((request) => missing.has(request)), doubt);
 		for (const request of open) {
 			const record = inserted.get(request.ownerToken);
 			if (record) answers.set(request, { verdict: 'new', reason: 'first_delivery', record, payloadChanged: null });
@@ -83,9 +95,10 @@ async function claimTogether(table: ClaimTable, operation: Operation, owner: Own
 				missing.add(request);
 				continue;
 			}
-			if (refuseMismatch(record, request, answers)) continue;
-			const payloadChanged = comparePayload(record, request);
 			const decision = decideClaim(record, { operation, ownerToken: request.ownerToken, owner, takenAnewEachRun: request.takenAnewEachRun });
+			const startsOver = decision.verdict !== 'misuse' && decision.change === 'startOver';
+			if (!startsOver && refuseMismatch(record, request, answers)) continue;
+			const payloadChanged = startsOver ? null : comparePayload(record, request);
 			if (decision.verdict !== 'misuse' && decision.change !== null) {
 				const pending = { seen: record, request, decision, payloadChanged };
 				changes.set(decision.change, [...(changes.get(decision.change) ?? []), pending]);
@@ -94,7 +107,7 @@ async function claimTogether(table: ClaimTable, operation: Operation, owner: Own
 			}
 		}
 		for (const [change, pending] of changes) {
-			const changed = await changeClaims(table, change, { operation, owner }, pending);
+			const changed = await changeClaims(table, change, { operation, owner, doubt }, pending);
 			for (const { seen, request, decision, payloadChanged } of pending) {
 				const record = changed.get(seen.ownerToken);
 				if (record) answers.set(request, answerOf(decision, record, payloadChanged));
@@ -103,7 +116,8 @@ async function claimTogether(table: ClaimTable, operation: Operation, owner: Own
 		open = open.filter((request) => !answers.has(request));
 	}
 	for (const request of open) {
-		answers.set(request, { verdict: 'error', error: missing.has(request) ? swallowed() : movedTooOften(), record: null, payloadChanged: null });
+		const error = doubt.inDoubt ? outcomeUnknown() : missing.has(request) ? swallowed() : movedTooOften();
+		answers.set(request, { verdict: 'error', error, record: null, payloadChanged: null });
 	}
 }
 
@@ -115,7 +129,7 @@ interface Pending {
 }
 
 /** A test claim of an identity with a live record is a duplicate of that; what was done live is not done again. */
-async function withoutLiveTwins(table: ClaimTable, portion: readonly ClaimRequest[], answers: Answers): Promise<ClaimRequest[]> {
+async function withoutLiveTwins({ table, answers }: Work, portion: readonly ClaimRequest[]): Promise<ClaimRequest[]> {
 	const liveTwin = ({ identity }: ClaimRequest): Identity => ({ ...identity, environment: 'live' });
 	const asking = portion.filter((request) => request.identity.environment === 'test' && !request.takenAnewEachRun);
 	const records = await readClaims(table, asking.map(liveTwin));
@@ -135,7 +149,7 @@ function answerOf(decision: ClaimDecision, record: ClaimRecord, payloadChanged: 
 }
 
 /** Where another content under a known ID is an error, says so; decided before anything is written. */
-function refuseMismatch(record: ClaimRecord, request: ClaimRequest, answers: Answers): boolean {
+function refuseMismatch(record: ClaimRecord, request: ClaimRequest, answers: Work['answers']): boolean {
 	const payloadChanged = comparePayload(record, request);
 	if (payloadChanged !== true || request.payloadMismatch !== 'operationalError') return false;
 	answers.set(request, { verdict: 'error', error: payloadMismatch(), record, payloadChanged });

@@ -20,7 +20,7 @@ export interface Claimant {
 	operation: Operation;
 	ownerToken: string;
 	owner: Owner;
-	/** Test claims are taken anew at each run. */
+	/** Whether test claims are taken anew at each run; live ones never are. */
 	takenAnewEachRun: boolean;
 }
 
@@ -34,7 +34,7 @@ export function decideClaim(record: ClaimRecord, claimant: Claimant): ClaimDecis
 		// What this very run wrote before its answer was lost: nothing more is to be done.
 		if (state === settledState(operation)) return { verdict: 'new', reason: record.claimReason, change: null };
 	}
-	if (claimant.takenAnewEachRun && !sameExecution(record.owner, claimant.owner)) return { verdict: 'new', reason: 'first_delivery', change: 'startOver' };
+	if (claimant.takenAnewEachRun && record.identity.environment === 'test' && !sameExecution(record.owner, claimant.owner)) return { verdict: 'new', reason: 'first_delivery', change: 'startOver' };
 
 	switch (state) {
 		case 'received':

@@ -60,6 +60,12 @@ export function invalidSetting(message: string, hint: string): ClaimError {
 	return new ClaimError('invalid_setting', message, { hint });
 }
 
+export function outcomeUnknown(): ClaimError {
+	return new ClaimError('outcome_unknown', 'A statement was sent, and no answer could be had: it may or may not have been carried out', {
+		hint: 'Deliver it again later: the record then shows what happened.',
+	});
+}
+
 /** Anything that was thrown, as a ClaimError. What is not ours keeps its class name only: its text may hold data. */
 export function asClaimError(thrown: unknown): ClaimError {
 	if (thrown instanceof ClaimError) return thrown;

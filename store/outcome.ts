@@ -1,6 +1,7 @@
 import { portions, waves } from './batches';
 import { decideOutcome, type OutcomeKind, type StaleReason } from './decisions';
-import { asClaimError, ClaimError } from './errors';
+import type { Doubt } from './connection/connection';
+import { asClaimError, ClaimError, isStoreTrouble, outcomeUnknown } from './errors';
 import { identityText } from './identity';
 import type { ClaimRecord, Owner } from './record';
 import { noteStaleReferences, type StaleReference } from './statements/noteStaleReferences';
@@ -23,38 +24,50 @@ const MAX_ROUNDS = 6;
  */
 export async function settleClaims(table: ClaimTable, outcome: OutcomeKind, caller: Owner, requests: readonly OutcomeRequest[]): Promise<OutcomeAnswer[]> {
 	const answers = new Map<OutcomeRequest, OutcomeAnswer>();
-	for (const wave of waves(requests, identityOf)) {
+	// Where nothing was to be done, nothing was created.
+	const asked = outcome === 'noActionNeeded' ? requests.map((request) => ({ ...request, reference: null })) : requests;
+	for (const wave of waves(asked, identityOf)) {
 		for (const portion of portions(wave, identityOf, ({ result }) => result?.length ?? 0)) {
-			await settlePortion(table, outcome, caller, portion, answers);
+			await settlePortion({ table, outcome, caller, answers, doubt: { inDoubt: false } }, portion);
 		}
 	}
-	return requests.map((request) => answers.get(request) ?? { verdict: 'error', error: asClaimError(undefined) });
+	return asked.map((request) => answers.get(request) ?? { verdict: 'error', error: asClaimError(undefined) });
 }
 
 function identityOf({ claim }: OutcomeRequest): string {
 	return identityText(claim.identity);
 }
 
-type Answers = Map<OutcomeRequest, OutcomeAnswer>;
+interface Work {
+	table: ClaimTable;
+	outcome: OutcomeKind;
+	caller: Owner;
+	answers: Map<OutcomeRequest, OutcomeAnswer>;
+	/** Of this portion: whether a statement that may have recorded went unanswered. */
+	doubt: Doubt;
+}
 
-async function settlePortion(table: ClaimTable, outcome: OutcomeKind, caller: Owner, portion: readonly OutcomeRequest[], answers: Answers): Promise<void> {
+async function settlePortion(work: Work, portion: readonly OutcomeRequest[]): Promise<void> {
+	const { answers, doubt } = work;
 	try {
-		await settleTogether(table, outcome, caller, portion, answers);
+		await settleTogether(work, portion);
 	} catch (failure) {
 		const error = asClaimError(failure);
 		const open = portion.filter((request) => !answers.has(request));
 		if (portion.length > 1 && error.sqlState !== null) {
-			for (const request of open) await settlePortion(table, outcome, caller, [request], answers);
+			for (const request of open) await settlePortion({ ...work, doubt: { ...doubt } }, [request]);
 		} else {
-			for (const request of open) answers.set(request, { verdict: 'error', error });
+			// Of what may have been written, nothing can be said for certain any more, whatever went wrong later.
+			const answer = doubt.inDoubt && isStoreTrouble(error.kind) ? outcomeUnknown() : error;
+			for (const request of open) answers.set(request, { verdict: 'error', error: answer });
 		}
 	}
 }
 
-async function settleTogether(table: ClaimTable, outcome: OutcomeKind, caller: Owner, portion: readonly OutcomeRequest[], answers: Answers): Promise<void> {
+async function settleTogether({ table, outcome, caller, answers, doubt }: Work, portion: readonly OutcomeRequest[]): Promise<void> {
 	let open = [...portion];
 	for (let round = 1; open.length > 0 && round <= MAX_ROUNDS; round++) {
-		const recorded = await recordOutcomes(table, outcome, caller, open);
+		const recorded = await recordOutcomes(table, outcome, caller, open, doubt);
 		for (const request of open) {
 			const record = recorded.get(request.claim.ownerToken);
 			if (record) answers.set(request, { verdict: 'recorded', record });
@@ -80,7 +93,7 @@ async function settleTogether(table: ClaimTable, outcome: OutcomeKind, caller: O
 		open = open.filter((request) => !answers.has(request));
 	}
 	for (const request of open) {
-		const error = new ClaimError('store_busy', 'The record changed each time the outcome was to be written', { hint: 'Nothing was recorded by this item; run it again.' });
+		const error = doubt.inDoubt ? outcomeUnknown() : new ClaimError('store_busy', 'The record changed each time the outcome was to be written', { hint: 'Nothing was recorded by this item; run it again.' });
 		answers.set(request, { verdict: 'error', error });
 	}
 }

@@ -1,6 +1,6 @@
 import { Pool, type PoolClient } from 'pg';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ClaimError } from '../errors';
+import { ClaimError, outcomeUnknown } from '../errors';
 import { connectionFailure, isRefusal, isSafeToRepeat, sqlStateOf, statementFailure } from './failures';
 import type { ConnectionSettings } from './settings';
 
@@ -12,6 +12,13 @@ export interface Statement {
 	values: readonly unknown[];
 	/** Whether it changes anything: then a missing answer leaves doubt, and it must bear being sent twice. */
 	writes: boolean;
+	/** Told when an answer stays away, also if a later sending is answered. */
+	doubt?: Doubt;
+}
+
+/** Whether something may have been written without its being known; whoever is in doubt must not say "certainly not". */
+export interface Doubt {
+	inDoubt: boolean;
 }
 
 /** How often one statement is sent at the most, the first time included. */
@@ -79,7 +86,7 @@ export class Connection {
 				client = await this.checkOut();
 			} catch (failure) {
 				if (!unanswered) throw failure;
-				if (lastSending) throw outcomeUnknown(statement);
+				if (lastSending) throw noAnswer(statement);
 				await pause(sending);
 				continue;
 			}
@@ -98,12 +105,13 @@ export class Connection {
 						await pause(sending);
 						continue;
 					}
-					throw unanswered ? outcomeUnknown(statement) : statementFailure(failure, this.settings);
+					throw unanswered ? noAnswer(statement) : statementFailure(failure, this.settings);
 				}
 				if (!unanswered) deadline = performance.now() + timeoutMs;
 				unanswered = true;
+				if (statement.doubt) statement.doubt.inDoubt = true;
 				this.distrustOlderThan = performance.now();
-				if (lastSending) throw outcomeUnknown(statement);
+				if (lastSending) throw noAnswer(statement);
 				await pause(sending);
 			}
 		}
@@ -127,7 +135,8 @@ export class Connection {
 			}
 		};
 		try {
-			await send('BEGIN');
+			// Whatever the role's default: what another session committed while this one waited must be seen.
+			await send('BEGIN ISOLATION LEVEL READ COMMITTED');
 			const result = await work(send);
 			await send('COMMIT');
 			return result;
@@ -165,13 +174,9 @@ async function pause(sending: number): Promise<void> {
 	await sleep(Math.random() * 20 * 2 ** sending);
 }
 
-function outcomeUnknown(statement: Statement): ClaimError {
-	if (!statement.writes) {
-		return new ClaimError('store_unreachable', 'PostgreSQL did not answer', { hint: 'Nothing was claimed by this item; deliver it again later.' });
-	}
-	return new ClaimError('outcome_unknown', 'The statement was sent, and no answer could be had: it may or may not have been carried out', {
-		hint: 'Deliver it again later: the record then shows what happened.',
-	});
+function noAnswer(statement: Statement): ClaimError {
+	if (statement.writes) return outcomeUnknown();
+	return new ClaimError('store_unreachable', 'PostgreSQL did not answer', { hint: 'Nothing was written by this item; deliver it again later.' });
 }
 
 function poolExhausted(settings: ConnectionSettings): ClaimError {

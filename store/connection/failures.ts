@@ -10,9 +10,14 @@ import type { ConnectionSettings } from './settings';
 export function isRefusal(failure: unknown): boolean {
 	const { code, severity } = describe(failure);
 	if (!isSqlState(code) || severity === undefined) return false;
-	// FATAL and PANIC end the session, possibly after the commit and before its answer.
-	return severity !== 'FATAL' && severity !== 'PANIC' && !code.startsWith('08');
+	return !ENDS_THE_SESSION.test(code);
 }
+
+/**
+ * The session ended, possibly after the commit and before its answer: connection exceptions, a server that stops or
+ * crashes, time-outs of sessions and transactions, internal errors. Told by SQLSTATE: the word FATAL is translated.
+ */
+const ENDS_THE_SESSION = /^(?:08|57P|25P0[34]|XX)/;
 
 /** Refused because of other transactions; the same statement may succeed at once. */
 export function isSafeToRepeat(failure: unknown): boolean {
@@ -31,6 +36,8 @@ export function connectionFailure(failure: unknown, settings: ConnectionSettings
 	const { code, message } = describe(failure);
 	const place = `${settings.host}:${settings.port}`;
 	if (isSqlState(code)) return serverRefusedConnection(code, message, settings);
+	// The driver itself ends a login for which it has no password.
+	if (message.startsWith('SASL')) return loginRefused(settings, 'the server asks for a password');
 	if (isTlsFailure(code, message)) {
 		return new ClaimError('store_misconfigured', `The encrypted connection to ${place} failed: ${tlsReason(code, message)}`, {
 			hint: 'Check TLS in the Claim Store credential: Verify Full needs the CA that signed the server\'s certificate and the host name that is in it; choose Disable only if the server has no TLS.',
@@ -86,12 +93,7 @@ export function statementFailure(failure: unknown, settings: ConnectionSettings)
 
 function serverRefusedConnection(code: string, message: string, settings: ConnectionSettings): ClaimError {
 	const place = `${settings.host}:${settings.port}`;
-	if (code.startsWith('28')) {
-		return new ClaimError('store_denied', `The server at ${place} refused the login of "${settings.user}": ${message}`, {
-			hint: 'Check user and password in the Claim Store credential, and the server\'s pg_hba.conf. Hosted databases behind a pooler may want a user name such as user.project.',
-			sqlState: code,
-		});
-	}
+	if (code.startsWith('28')) return loginRefused(settings, message, code);
 	if (code === '3D000') {
 		return new ClaimError('store_misconfigured', `The server at ${place} has no database "${settings.database}"`, {
 			hint: 'Create it, or correct Database in the Claim Store credential.',
@@ -107,6 +109,13 @@ function serverRefusedConnection(code: string, message: string, settings: Connec
 	return new ClaimError('store_unreachable', `The server at ${place} does not accept connections: ${message}`, {
 		hint: 'It may be starting, stopping or restoring; deliver again later.',
 		sqlState: code,
+	});
+}
+
+function loginRefused(settings: ConnectionSettings, reason: string, sqlState?: string): ClaimError {
+	return new ClaimError('store_denied', `The server at ${settings.host}:${settings.port} refused the login of "${settings.user}": ${reason}`, {
+		hint: 'Check user and password in the Claim Store credential, and the server\'s pg_hba.conf. Hosted databases behind a pooler may want a user name such as user.project.',
+		sqlState,
 	});
 }
 

@@ -110,11 +110,14 @@ function addressFromString(credential: ClaimStoreCredential): Address {
 	let user: string;
 	let password: string;
 	let database: string;
+	let host: string;
 	try {
 		url = new URL((credential.connectionString ?? '').trim());
 		user = decodeURIComponent(url.username);
 		password = decodeURIComponent(url.password);
 		database = decodeURIComponent(url.pathname.slice(1));
+		host = decodeURIComponent(url.hostname).replace(/^\[|\]$/g, '');
+		if (holdsMisplacedPassword(url)) throw new Error('The @ stands behind the host');
 	} catch {
 		// The driver's or URL's own message would repeat the string, password included.
 		throw misconfigured(
@@ -126,7 +129,7 @@ function addressFromString(credential: ClaimStoreCredential): Address {
 		throw misconfigured('The connection string is not for PostgreSQL', 'It must start with postgresql:// or postgres://.');
 	}
 	if (!url.hostname) throw misconfigured('The connection string names no host', 'It looks like postgresql://user:password@host:5432/database.');
-	const mode = url.searchParams.get('sslmode');
+	const mode = url.searchParams.get('sslmode') ?? sslModeOf(url.searchParams.get('ssl'));
 	const tls = mode === null ? (credential.tls ?? 'disable') : SSL_MODES.get(mode);
 	if (tls === undefined) {
 		throw misconfigured(
@@ -141,7 +144,7 @@ function addressFromString(credential: ClaimStoreCredential): Address {
 		}
 	}
 	return {
-		host: decodeURIComponent(url.hostname).replace(/^\[|\]$/g, ''),
+		host,
 		port: url.port === '' ? 5432 : Number(url.port),
 		database: database === '' ? user || 'postgres' : database,
 		user: user === '' ? 'postgres' : user,
@@ -149,6 +152,17 @@ function addressFromString(credential: ClaimStoreCredential): Address {
 		tls,
 		options: url.searchParams.get('options') ?? undefined,
 	};
+}
+
+/** A password with an unencoded #, / or ? ends the address early: the user then reads as host, and the rest as path. */
+function holdsMisplacedPassword(url: URL): boolean {
+	return url.hash !== '' || (url.username === '' && `${url.pathname}${url.search}`.includes('@'));
+}
+
+/** `ssl=true` as some drivers write it; what it asks for is an encrypted line. */
+function sslModeOf(ssl: string | null): string | null {
+	if (ssl === null) return null;
+	return ({ true: 'require', '1': 'require', false: 'disable', '0': 'disable' } as Record<string, string>)[ssl] ?? ssl;
 }
 
 function tlsOptions(mode: TlsMode, credential: ClaimStoreCredential): false | ConnectionOptions {

@@ -1,3 +1,4 @@
+import type { Doubt } from '../connection/connection';
 import type { ClaimChange } from '../decisions';
 import { recordFrom, RECORD_COLUMNS, type ClaimRecord, type Operation, type Owner } from '../record';
 import { keyOf, opening, settingsOf, type ClaimRequest } from '../request';
@@ -8,6 +9,7 @@ import type { ClaimTable } from '../table/claimTable';
 export interface ChangeContext {
 	operation: Operation;
 	owner: Owner;
+	doubt: Doubt;
 }
 
 /** What the decision was made on, and for whom. */
@@ -24,9 +26,10 @@ export interface ChangeOfClaim {
  * @throws ClaimError
  */
 export async function changeClaims(table: ClaimTable, change: ClaimChange, context: ChangeContext, changes: readonly ChangeOfClaim[]): Promise<Map<string, ClaimRecord>> {
-	const { owner, operation } = context;
+	const { owner, operation, doubt } = context;
 	const rows = await table.send({
 		writes: true,
+		doubt,
 		text: `
 			UPDATE ${table.name} AS claim
 			   SET ${SETTERS[change]}
@@ -109,8 +112,9 @@ const SETTERS: Readonly<Record<ClaimChange, string>> = {
 
 	/** Unfinished work gets a new owner. What was kept of the first delivery stays, unless nothing complete was. */
 	takeOver: `${NEW_OWNER}, attempt = claim.attempt + 1, claim_reason = ${TAKE_OVER_REASON},
-		payload = CASE WHEN item.payload_complete AND NOT claim.payload_complete THEN item.payload::json ELSE claim.payload END,
-		payload_complete = claim.payload_complete OR item.payload_complete,
+		payload = CASE WHEN run.state = 'completed' THEN NULL
+			WHEN item.payload_complete AND NOT claim.payload_complete THEN item.payload::json ELSE claim.payload END,
+		payload_complete = run.state <> 'completed' AND (claim.payload_complete OR item.payload_complete),
 		history = ${entry({ state: 'run.state', version: 'claim.version + 1', attempt: 'claim.attempt + 1', reason: TAKE_OVER_REASON })}`,
 
 	/** A test claim that begins anew at each run, as if the delivery had never been seen. */

@@ -1,3 +1,4 @@
+import type { Doubt } from '../connection/connection';
 import { recordFrom, RECORD_COLUMNS, type ClaimRecord, type Operation, type Owner } from '../record';
 import { BOUNDED_WAIT, historyEntry, KEY_COLUMNS, KEY_RECORD, purgeAfter } from '../sql';
 import type { ClaimTable } from '../table/claimTable';
@@ -10,11 +11,12 @@ import { keyOf, opening, settingsOf, type ClaimRequest } from '../request';
  * @returns the records of those that are new, by owner token; what is missing says nothing: it must be read
  * @throws ClaimError
  */
-export async function insertClaims(table: ClaimTable, operation: Operation, owner: Owner, requests: readonly ClaimRequest[]): Promise<Map<string, ClaimRecord>> {
+export async function insertClaims(table: ClaimTable, operation: Operation, owner: Owner, requests: readonly ClaimRequest[], doubt: Doubt): Promise<Map<string, ClaimRecord>> {
 	if (requests.length === 0) return new Map();
 	const { state, attempt } = opening(operation);
 	const rows = await table.send({
 		writes: true,
+		doubt,
 		text: `
 			INSERT INTO ${table.name} AS claim (
 				${KEY_COLUMNS},

@@ -1,3 +1,4 @@
+import type { Doubt } from '../connection/connection';
 import { STATES_THAT_ACCEPT, type OutcomeKind } from '../decisions';
 import type { Ownership } from '../handle';
 import { recordFrom, RECORD_COLUMNS, type ClaimRecord, type Owner } from '../record';
@@ -27,9 +28,10 @@ export interface OutcomeRequest {
  * @returns the changed records, by owner token
  * @throws ClaimError
  */
-export async function recordOutcomes(table: ClaimTable, outcome: OutcomeKind, caller: Owner, requests: readonly OutcomeRequest[]): Promise<Map<string, ClaimRecord>> {
+export async function recordOutcomes(table: ClaimTable, outcome: OutcomeKind, caller: Owner, requests: readonly OutcomeRequest[], doubt: Doubt): Promise<Map<string, ClaimRecord>> {
 	const rows = await table.send({
 		writes: true,
+		doubt,
 		text: `
 			UPDATE ${table.name} AS claim
 			   SET ${SETTERS[outcome]}
