@@ -2,6 +2,8 @@
 module.exports = {
   testEnvironment: 'node',
   testMatch: ['<rootDir>/test/**/*.test.ts'],
+  // These need a running n8n and a browser: `npm run test:e2e`.
+  testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/e2e/'],
   transform: { '^.+\\.ts$': ['@swc/jest', { jsc: { parser: { syntax: 'typescript', decorators: true }, target: 'es2022' } }] },
   modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/sandbox/node_modules', '<rootDir>/sandbox/.data'],
   globalSetup: '<rootDir>/test/support/globalSetup.ts',

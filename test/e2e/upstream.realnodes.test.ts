@@ -212,6 +212,16 @@ describe('Complete Claim refuses, and settles nothing, where the claim cannot be
 	});
 });
 
+test('A Code node inside a sub-workflow, without pairing: whatever is settled, it is never the wrong claim', async () => {
+	const subWorkflow = await n8n.publish({
+		name: 'Sub-workflow that turns the order round',
+		nodes: [calledWorkflow(), node('code', 2, { jsCode: 'return $input.all().reverse().map(({ json }) => ({ json: { reference: json.reference } }));' })],
+		wires: ['Called > code'],
+	});
+	const { rows } = await run({ between: [callWorkflow(subWorkflow)] });
+	expect(rows.filter(({ deliveryId, reference }) => reference !== null && reference !== `lead-of-${deliveryId}`)).toEqual([]);
+});
+
 describe('Complete Claim in another workflow', () => {
 	test('in a sub-workflow, by the handle', async () => {
 		const subWorkflow = await n8n.publish({

@@ -64,12 +64,12 @@ export class N8n {
 	}
 
 	/** A run from the editor's button, started at one trigger. Answers `waitingForWebhook` where that trigger needs a test event. */
-	async runManually(workflow: SavedWorkflow, trigger: string): Promise<{ executionId?: string; waitingForWebhook?: boolean }> {
+	async runManually(workflow: { id: string }, trigger: string): Promise<{ executionId?: string; waitingForWebhook?: boolean }> {
 		return await this.rest.post(`/rest/workflows/${workflow.id}/run`, { triggerToStartFrom: { name: trigger } });
 	}
 
 	/** The IDs of all executions of a workflow. */
-	async executionIds({ id }: SavedWorkflow): Promise<string[]> {
+	async executionIds({ id }: { id: string }): Promise<string[]> {
 		// A Set, because one that ends between two pages may be on both.
 		const ids = new Set<string>();
 		const filter = encodeURIComponent(JSON.stringify({ workflowId: id }));
@@ -95,7 +95,7 @@ export class N8n {
 	}
 
 	/** The one execution that a fresh workflow has had, when it has ended. */
-	async onlyExecution(workflow: SavedWorkflow, seconds = 60): Promise<Execution> {
+	async onlyExecution(workflow: { id: string }, seconds = 60): Promise<Execution> {
 		let ids: string[] = [];
 		await until('the workflow has been started', seconds, async () => (ids = await this.executionIds(workflow)).length > 0);
 		if (ids.length > 1) throw new Error(`The workflow ran ${ids.length} times`);

@@ -1,0 +1,72 @@
+import { randomUUID } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { Client } from 'pg';
+import { sandboxAddress } from './support/address';
+import { until } from './support/until';
+
+/** n8n gives itself 30 s by default; one that is idle but for our pool needs a fraction of that. */
+const SECONDS_TO_STOP = 10;
+
+/** Runs last: nothing that needs n8n comes behind it. */
+test('n8n stops promptly while the pool to the claim store is open, and its log holds no secret and no payload', async () => {
+	const { n8nUrl, workflows, claimStoreDatabase, login, logFile } = sandboxAddress();
+	const marker = `secret-${randomUUID()}`;
+	const answers = [await deliver(`evt_${randomUUID()}`), await deliver(undefined), await deliver(`evt_${randomUUID()}`)];
+	expect(answers).toEqual([200, 400, 200]);
+	expect(await connectionsOfN8n()).toBeGreaterThan(0);
+
+	const pid = await pidOfN8n(new URL(n8nUrl).port);
+	const begun = Date.now();
+	process.kill(pid, 'SIGTERM');
+	await until('n8n has ended', SECONDS_TO_STOP, async () => !(await isAlive(pid)));
+	console.log(`n8n stopped in ${((Date.now() - begun) / 1000).toFixed(1)} s`);
+	await until('n8n has closed its connections to the claim store', 5, async () => (await connectionsOfN8n()) === 0);
+
+	const log = await readFile(logFile, 'utf8');
+	// Otherwise nothing would be proved: n8n logs at level debug, and has logged this run.
+	expect(log).toMatch(/debug/i);
+	expect(log).toContain('Editor is now accessible');
+	for (const secret of [marker, claimStoreDatabase.password, login.password, 'postgres://', 'postgresql://', 'not-the-password']) {
+		expect(linesWith(log, secret)).toEqual([]);
+	}
+
+	async function deliver(id: string | undefined): Promise<number> {
+		const event = { id, type: 'lead.created', lead: { email: `${marker}@example.com`, name: marker } };
+		const response = await fetch(workflows['guarded-webhook'].webhookUrl, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(event) });
+		await response.arrayBuffer();
+		return response.status;
+	}
+});
+
+function linesWith(log: string, text: string): string[] {
+	return log.split('\n').filter((line) => line.includes(text));
+}
+
+/** How many sessions the claim store has that are not of these tests. */
+async function connectionsOfN8n(): Promise<number> {
+	const client = new Client({ ...sandboxAddress().claimStoreDatabase, application_name: 'e2e-shutdown' });
+	await client.connect();
+	try {
+		const { rows } = await client.query<{ count: number }>(
+			`SELECT count(*)::int AS count FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'n8n%'`,
+		);
+		return rows[0].count;
+	} finally {
+		await client.end();
+	}
+}
+
+/** The n8n that listens on this port, found among the system's processes. */
+async function pidOfN8n(port: string): Promise<number> {
+	for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
+		const [command, environment] = await Promise.all(['cmdline', 'environ'].map(async (file) => await readFile(`/proc/${pid}/${file}`, 'utf8').catch(() => '')));
+		if (command.split('\0').includes('start') && environment.split('\0').includes(`N8N_PORT=${port}`)) return Number(pid);
+	}
+	throw new Error(`No n8n runs on port ${port}`);
+}
+
+async function isAlive(pid: number): Promise<boolean> {
+	const state = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+	// A zombie has ended; its parent has only not asked yet.
+	return state !== '' && !/\) Z /.test(state);
+}

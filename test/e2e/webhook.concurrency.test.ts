@@ -1,0 +1,75 @@
+import { randomUUID } from 'node:crypto';
+import { DestinationClient } from '../../sandbox/destination';
+import { sandboxAddress } from './support/address';
+import { ClaimTable } from './support/claimTable';
+import { itemsOf, N8n } from './support/n8n';
+
+const DELIVERIES = 20;
+const COPIES = 50;
+const EXECUTIONS_READ_AT_ONCE = 10;
+
+/** The example's source. */
+const SOURCE = 'example-crm';
+const OUTPUTS = ['New Claim', 'Known Duplicate', 'Operational Error'];
+
+test(`${COPIES} simultaneous copies of ${DELIVERIES} deliveries: ${DELIVERIES} actions, and success for every copy`, async () => {
+	const { workflows, destinationUrl } = sandboxAddress();
+	const workflow = workflows['guarded-webhook'];
+	const n8n = await N8n.signIn();
+	const executionsBefore = new Set(await n8n.executionIds(workflow));
+	const prefix = `evt_${randomUUID().slice(0, 8)}_`;
+	const deliveryIds = Array.from({ length: DELIVERIES }, (_, number) => prefix + String(number).padStart(2, '0'));
+
+	const begun = Date.now();
+	const statuses: number[] = [];
+	// One delivery after the other: more requests at once would test n8n's own connections to its database.
+	for (const deliveryId of deliveryIds) {
+		statuses.push(...(await Promise.all(Array.from({ length: COPIES }, () => deliver(workflow.webhookUrl, deliveryId)))));
+	}
+	const seconds = (Date.now() - begun) / 1000;
+
+	expect(count(statuses.map(String))).toEqual({ 200: DELIVERIES * COPIES });
+
+	const destination = new DestinationClient(destinationUrl);
+	const leads = await Promise.all(deliveryIds.map(async (deliveryId) => await destination.leads({ deliveryId })));
+	expect(leads.map(({ length }) => length)).toEqual(deliveryIds.map(() => 1));
+
+	const claims = new ClaimTable();
+	const rows = (await claims.rows(SOURCE)).filter(({ deliveryId }) => deliveryId.startsWith(prefix));
+	await claims.close();
+	expect(rows.map(({ deliveryId, environment, state, attempt, reference }) => ({ deliveryId, environment, state, attempt, reference }))).toEqual(
+		deliveryIds.map((deliveryId, number) => ({ deliveryId, environment: 'live', state: 'completed', attempt: 1, reference: leads[number][0].id })),
+	);
+
+	const executions = (await n8n.executionIds(workflow)).filter((id) => !executionsBefore.has(id));
+	const outputs = count(await outputsTaken(n8n, executions));
+	expect(outputs).toEqual({ 'New Claim': DELIVERIES, 'Known Duplicate': DELIVERIES * (COPIES - 1) });
+	console.log(`${statuses.length} requests in ${seconds.toFixed(1)} s: ${JSON.stringify(outputs)}`);
+});
+
+async function deliver(url: string, deliveryId: string): Promise<number> {
+	const event = { id: deliveryId, type: 'lead.created', lead: { email: `${deliveryId}@example.com`, name: 'Example Lead' } };
+	const response = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(event) });
+	await response.arrayBuffer();
+	return response.status;
+}
+
+/** By which output of Idempotent Claim the delivery left, in each of the executions. */
+async function outputsTaken(n8n: N8n, executionIds: string[]): Promise<string[]> {
+	const taken: string[] = [];
+	const left = [...executionIds];
+	const readOn = async () => {
+		for (let id = left.pop(); id !== undefined; id = left.pop()) {
+			const execution = await n8n.finishedExecution(id);
+			taken.push(...OUTPUTS.flatMap((name, output) => itemsOf(execution, 'Idempotent Claim', output).map(() => name)));
+		}
+	};
+	await Promise.all(Array.from({ length: EXECUTIONS_READ_AT_ONCE }, readOn));
+	return taken;
+}
+
+function count(values: string[]): Record<string, number> {
+	const counts: Record<string, number> = {};
+	for (const value of values) counts[value] = (counts[value] ?? 0) + 1;
+	return counts;
+}
