@@ -175,7 +175,7 @@ function claimedByAnotherNode(record: ClaimRecord): ClaimError {
 }
 
 function movedTooOften(): ClaimError {
-	return new ClaimError('store_busy', 'The record changed each time it was to be written', { hint: 'Nothing was claimed by this item; deliver it again later.' });
+	return new ClaimError('store_busy', 'The record changed each time it was to be written', { hint: 'Nothing was written for this item; it can be tried again later.' });
 }
 
 function swallowed(): ClaimError {

@@ -26,8 +26,8 @@ export class ClaimStore {
 	}
 
 	/** See `putBackClaims`. @throws ClaimError */
-	async putBack(owner: Owner, claims: readonly Ownership[], reason: string): Promise<number> {
-		return await putBackClaims(this.table, owner, claims, reason);
+	async putBack(owner: Owner, claims: ReadonlyArray<Pick<Ownership, 'identity' | 'ownerToken'>>, reason: string): Promise<void> {
+		await putBackClaims(this.table, owner, claims, reason);
 	}
 
 	/** Claims of an execution whose action may still be going on. @throws ClaimError */

@@ -62,7 +62,7 @@ export function invalidSetting(message: string, hint: string): ClaimError {
 
 export function outcomeUnknown(): ClaimError {
 	return new ClaimError('outcome_unknown', 'A statement was sent, and no answer could be had: it may or may not have been carried out', {
-		hint: 'Deliver it again later: the record then shows what happened.',
+		hint: 'Try again later, or let the sender deliver again: the record then shows what happened.',
 	});
 }
 

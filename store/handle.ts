@@ -35,10 +35,15 @@ export function readHandle(handle: unknown): Ownership {
 	}
 	if (!Array.isArray(parts) || parts.length !== 7) throw notAHandle();
 	const version: unknown = parts.pop();
-	if (!Number.isSafeInteger(version) || !parts.every((part): part is string => typeof part === 'string')) throw notAHandle();
+	if (!isVersion(version) || !parts.every((part): part is string => typeof part === 'string' && !/\0|\p{Cs}/u.test(part))) throw notAHandle();
 	const [deliveryId, source, account, action, environment, ownerToken] = parts;
 	if (environment !== 'live' && environment !== 'test') throw notAHandle();
-	return { identity: { deliveryId, source, account, action, environment: environment satisfies Environment }, ownerToken, version: version as number };
+	return { identity: { deliveryId, source, account, action, environment: environment satisfies Environment }, ownerToken, version };
+}
+
+/** As PostgreSQL's integer holds it. */
+function isVersion(value: unknown): value is number {
+	return Number.isInteger(value) && (value as number) > 0 && (value as number) < 2 ** 31;
 }
 
 /**

@@ -114,7 +114,28 @@ export function idempotencyKey(identity: Identity): string {
 }
 
 /**
- * A text that is stored beside a claim (event type, outcome reference, reason): as sent, or refused.
+ * A text for people, or evidence: rather mended or cut than refused, since a refusal would lose more than it saves.
+ *
+ * @returns null when there is nothing to say
+ */
+export function mendText(value: unknown, maxCharacters: number): string | null {
+	if (value === undefined || value === null || value === '') return null;
+	const text = typeof value === 'string' ? value : textOf(value);
+	const clean = text.replace(/\0|\p{Cs}/gu, '\uFFFD');
+	const characters = [...clean];
+	return characters.length > maxCharacters ? `${characters.slice(0, maxCharacters).join('')}…` : clean;
+}
+
+function textOf(value: unknown): string {
+	try {
+		return JSON.stringify(value) ?? typeof value;
+	} catch {
+		return typeof value;
+	}
+}
+
+/**
+ * A text that is stored beside a claim (event type): as sent, or refused.
  *
  * @returns null when the value is absent or an empty text
  * @throws ClaimError `invalid_setting`

@@ -69,7 +69,7 @@ async function settleTogether({ table, outcome, caller, answers, doubt }: Work, 
 	for (let round = 1; open.length > 0 && round <= MAX_ROUNDS; round++) {
 		const recorded = await recordOutcomes(table, outcome, caller, open, doubt);
 		for (const request of open) {
-			const record = recorded.get(request.claim.ownerToken);
+			const record = recorded.get(identityOf(request));
 			if (record) answers.set(request, { verdict: 'recorded', record });
 		}
 		open = open.filter((request) => !answers.has(request));

@@ -20,13 +20,14 @@ export const NO_PAYLOAD: StoredPayload = { json: null, complete: false };
 const SECRET_HEADERS = new Set(['authorization', 'cookie']);
 
 /**
- * The part of an item that is stored: its JSON without secret request headers. Larger than
- * MAX_PAYLOAD_BYTES: nothing is kept, and the claim remembers that.
+ * The part of an item that is stored: its JSON without secret request headers. Larger than MAX_PAYLOAD_BYTES, or
+ * nested too deep to be written: nothing is kept, and the claim remembers that.
  *
  * @throws ClaimError `invalid_setting` when the item is not JSON (cycles, BigInt)
  */
 export function payloadToStore(itemJson: Record<string, unknown>, hasBinary: boolean): StoredPayload {
 	const json = jsonText(withoutSecretHeaders(itemJson), 'The item');
+	if (json === TOO_DEEP) return NO_PAYLOAD;
 	if (Buffer.byteLength(json) > MAX_PAYLOAD_BYTES) return NO_PAYLOAD;
 	return { json, complete: !hasBinary };
 }
@@ -45,7 +46,9 @@ function withoutSecretHeaders(itemJson: Record<string, unknown>): Record<string,
  */
 export function fingerprintOf(value: unknown): string {
 	if (value === undefined) throw invalidSetting('The Fingerprint is undefined', 'Check its expression: it should give a value for every delivery.');
-	const plain: unknown = JSON.parse(jsonText(value, 'The Fingerprint'));
+	const json = jsonText(value, 'The Fingerprint');
+	if (json === TOO_DEEP) throw invalidSetting('The Fingerprint is nested too deep', 'Use only the fields that must not change.');
+	const plain: unknown = JSON.parse(json);
 	return createHash('sha256').update(JSON.stringify(sortKeys(plain))).digest('base64url');
 }
 
@@ -60,24 +63,37 @@ function sortKeys(value: unknown): unknown {
 }
 
 /**
- * An outcome's result as JSON text.
+ * An outcome's result as JSON text. What is such a text already is stored as it is.
  *
  * @throws ClaimError `invalid_setting` when it is not JSON or larger than MAX_RESULT_BYTES
  */
 export function resultToStore(value: unknown): string | null {
 	if (value === undefined || value === null || value === '') return null;
-	const json = jsonText(value, 'The Result');
+	const json = typeof value === 'string' && isJson(value) ? value : jsonText(value, 'The Result');
+	if (json === TOO_DEEP) throw invalidSetting('The Result is nested too deep', 'Keep only what later duplicates need, e.g. an ID and a status.');
 	if (Buffer.byteLength(json) > MAX_RESULT_BYTES) {
 		throw invalidSetting(`The Result is larger than ${MAX_RESULT_BYTES / 1024} KiB`, 'Keep only what later duplicates need, e.g. an ID and a status.');
 	}
 	return json;
 }
 
-function jsonText(value: unknown, name: string): string {
+function isJson(text: string): boolean {
+	try {
+		JSON.parse(text);
+		return true;
+	} catch {
+		return false;
+	}
+}
+
+const TOO_DEEP = Symbol('too deep');
+
+function jsonText(value: unknown, name: string): string | typeof TOO_DEEP {
 	let text: string | undefined;
 	try {
 		text = JSON.stringify(value);
-	} catch {
+	} catch (failure) {
+		if (failure instanceof RangeError) return TOO_DEEP;
 		throw invalidSetting(`${name} cannot be written as JSON`, 'It must not refer to itself, nor hold a BigInt.');
 	}
 	if (text === undefined) throw invalidSetting(`${name} cannot be written as JSON`, 'Functions and undefined are not values.');

@@ -5,7 +5,7 @@ import { asClaimError, type ClaimError, invalidSetting } from '../../store/error
 import { handleOf, readHandle, type Ownership } from '../../store/handle';
 import type { OutcomeAnswer } from '../../store/outcome';
 import type { OutcomeRequest } from '../../store/statements/recordOutcomes';
-import { claimFieldJson, refuseForeignField, withClaim, withSharedResponseCode, type ClaimField } from '../shared/claimField';
+import { claimFieldJson, withClaim, withSharedResponseCode, type ClaimField } from '../shared/claimField';
 import { claimStoreOf } from '../shared/claimStore';
 import { failLoudly, mustFailLoudly } from '../shared/failLoudly';
 import { DEFAULT_RESULT_FIELD, readChoice, readOptions, readParameter, readResultField } from '../shared/parameters';
@@ -52,19 +52,15 @@ interface Task {
 	itemIndex: number;
 	resultField: string;
 	outcome: OutcomeKind;
+	/** Known also where the words for its outcome are wrong, so that the error says which claim is left open. */
+	claim: Ownership | null;
 	request: OutcomeRequest | null;
 	error: ClaimError | null;
 }
 
 async function settleItems(context: IExecuteFunctions, run: NodeRun, items: INodeExecutionData[]): Promise<Result[]> {
-	let store: ClaimStore;
-	try {
-		store = await claimStoreOf(context);
-	} catch (failure) {
-		const error = asClaimError(failure);
-		return items.map((_, itemIndex) => ({ itemIndex, resultField: DEFAULT_RESULT_FIELD, field: fieldOf(null, 'completed', { verdict: 'error', error }) }));
-	}
-
+	let opening: Promise<ClaimStore> | undefined;
+	const store = async () => await (opening ??= claimStoreOf(context));
 	const upstream = new UpstreamClaims(context, run, store);
 	const tasks: Task[] = [];
 	for (const [itemIndex, item] of items.entries()) {
@@ -74,14 +70,23 @@ async function settleItems(context: IExecuteFunctions, run: NodeRun, items: INod
 	const answers = new Map<Task, OutcomeAnswer>();
 	for (const outcome of new Set(tasks.map((task) => task.outcome))) {
 		const group = tasks.filter((task): task is Task & { request: OutcomeRequest } => task.outcome === outcome && task.request !== null);
-		const settled = await store.settle(outcome, run.owner, group.map(({ request }) => request));
+		const settled = await settleGroup(store, outcome, run, group.map(({ request }) => request));
 		group.forEach((task, index) => answers.set(task, settled[index]));
 	}
 	return tasks.map((task) => ({
 		itemIndex: task.itemIndex,
 		resultField: task.resultField,
-		field: fieldOf(task.request?.claim ?? null, task.outcome, answers.get(task) ?? { verdict: 'error', error: asClaimError(task.error) }),
+		field: fieldOf(task.claim, task.outcome, answers.get(task) ?? { verdict: 'error', error: asClaimError(task.error) }),
 	}));
+}
+
+async function settleGroup(store: () => Promise<ClaimStore>, outcome: OutcomeKind, run: NodeRun, requests: OutcomeRequest[]): Promise<OutcomeAnswer[]> {
+	try {
+		return await (await store()).settle(outcome, run.owner, requests);
+	} catch (failure) {
+		const error = asClaimError(failure);
+		return requests.map(() => ({ verdict: 'error', error }));
+	}
 }
 
 const OUTCOMES: readonly OutcomeKind[] = ['completed', 'noActionNeeded', 'retryableFailure', 'outcomeUncertain', 'needsReview', 'extendLease'];
@@ -89,20 +94,20 @@ const OUTCOMES: readonly OutcomeKind[] = ['completed', 'noActionNeeded', 'retrya
 const OUTCOMES_FROM_OUTSIDE: readonly OutcomeKind[] = ['outcomeUncertain', 'needsReview'];
 
 /** What is to be settled for one item: one claim, or with Claim From "Execution" any number. Never throws. */
-async function readTasks(context: IExecuteFunctions, store: ClaimStore, upstream: UpstreamClaims, item: INodeExecutionData, itemIndex: number): Promise<Task[]> {
+async function readTasks(context: IExecuteFunctions, store: () => Promise<ClaimStore>, upstream: UpstreamClaims, item: INodeExecutionData, itemIndex: number): Promise<Task[]> {
 	let resultField = DEFAULT_RESULT_FIELD;
 	let outcome: OutcomeKind = 'completed';
+	let claims: Array<Ownership | null> = [null];
 	try {
 		const options = readOptions(context, itemIndex);
 		resultField = readResultField(options);
-		refuseForeignField(item, resultField);
 		const claimFrom = readChoice('Claim From', readParameter(context, 'claimFrom', 'Claim From', itemIndex), ['upstream', 'handle', 'execution']);
+		claims = await claimsOf(claimFrom);
 		outcome = readChoice('Outcome', readParameter(context, 'outcome', 'Outcome', itemIndex), claimFrom === 'execution' ? OUTCOMES_FROM_OUTSIDE : OUTCOMES);
 		const words = readOutcomeWords(context, outcome, options, itemIndex);
-		const claims = await claimsOf(claimFrom);
-		return claims.map((claim) => ({ itemIndex, resultField, outcome, request: { ...words, claim }, error: null }));
+		return claims.map((claim) => ({ itemIndex, resultField, outcome, claim, request: claim && { ...words, claim }, error: null }));
 	} catch (failure) {
-		return [{ itemIndex, resultField, outcome, request: null, error: asClaimError(failure) }];
+		return claims.map((claim) => ({ itemIndex, resultField, outcome, claim, request: null, error: asClaimError(failure) }));
 	}
 
 	async function claimsOf(claimFrom: 'upstream' | 'handle' | 'execution'): Promise<Ownership[]> {
@@ -113,7 +118,7 @@ async function readTasks(context: IExecuteFunctions, store: ClaimStore, upstream
 				return [readHandle(readParameter(context, 'handle', 'Handle', itemIndex, ''))];
 			case 'execution': {
 				const executionId = readExecutionId(readParameter(context, 'executionId', 'Execution ID', itemIndex, ''));
-				return await store.claimsInProcessingOf({ instanceId: context.getInstanceId(), executionId });
+				return await (await store()).claimsInProcessingOf({ instanceId: context.getInstanceId(), executionId });
 			}
 		}
 	}

@@ -1,10 +1,9 @@
 import type { IDataObject, IExecuteFunctions, INodeExecutionData, IPairedItemData, IRunData, ISourceData, ITaskData } from 'n8n-workflow';
 import type { ClaimStore } from '../../store/claimStore';
-import { invalidSetting } from '../../store/errors';
+import { invalidSetting, type ClaimError } from '../../store/errors';
 import { readHandle, type Ownership } from '../../store/handle';
-import { DEFAULT_RESULT_FIELD } from '../shared/parameters';
 import { isClaimField } from '../shared/claimField';
-import { KNOWN_DUPLICATE, NEW_CLAIM } from '../IdempotentClaim/outputs';
+import { DEFAULT_RESULT_FIELD } from '../shared/parameters';
 import { isOurNode, type NodeRun } from '../shared/run';
 
 /**
@@ -14,47 +13,54 @@ import { isOurNode, type NodeRun } from '../shared/run';
  */
 export class UpstreamClaims {
 	private readonly runData: IRunData;
+	private readonly traces = new Map<string, Trail>();
 	private handlesOfExecution: Set<string> | undefined;
 	private openClaims: Promise<Ownership[]> | undefined;
 
 	constructor(
 		private readonly context: IExecuteFunctions,
 		private readonly run: NodeRun,
-		private readonly store: ClaimStore,
+		private readonly store: () => Promise<ClaimStore>,
 	) {
 		this.runData = run.runExecutionData?.resultData.runData ?? {};
 	}
 
 	/** @throws ClaimError `invalid_setting` when there is no such claim or it is not the only candidate; others as the store does */
 	async claimOf(item: INodeExecutionData, itemIndex: number, resultField: string): Promise<Ownership> {
-		const own = item.json[resultField];
-		if (isClaimField(own) && typeof own.handle === 'string') return readHandle(own.handle);
+		const own = this.ownHandle(item, resultField);
+		if (own !== undefined) return readHandle(own);
 
-		const trail = this.trace(itemIndex);
-		if (trail.claims.length > 1) {
-			throw invalidSetting('The item is linked to several claims', 'Complete each claim before its items are merged or aggregated, or give Complete Claim a handle.');
-		}
-		if (trail.claims.length === 1 && !trail.broken) {
-			const [claim] = trail.claims;
-			if (claim.handle === null) throw ownsNoClaim(claim.status);
-			if (trail.throughCode && this.handles().size > 1) throw pairingNotGiven();
-			return readHandle(claim.handle);
-		}
-		return await this.onlyClaimOfExecution();
+		const sources = this.context.getExecuteData().source?.main ?? [];
+		const pairing = this.context.getInputData()[itemIndex].pairedItem ?? { item: itemIndex };
+		const { claims, guessed } = this.follow(pairing, sources);
+		const links = [...claims.values()];
+		if (links.length === 0) return await this.onlyClaimOfExecution();
+		if (links.length > 1) throw guessed ? pairingNotGiven() : linkedToSeveral();
+		if (links[0].handle === null) throw ownsNoClaim(links[0].status);
+		return readHandle(links[0].handle);
 	}
 
+	/**
+	 * The handle in the item itself. Where this execution made claims it must be one of theirs: what a sender puts
+	 * into a body must not settle somebody else's claim.
+	 */
+	private ownHandle(item: INodeExecutionData, resultField: string): string | undefined {
+		const given = this.handles();
+		for (const field of [resultField, DEFAULT_RESULT_FIELD]) {
+			const claim = Object.hasOwn(item.json, field) ? item.json[field] : undefined;
+			if (isClaimField(claim) && typeof claim.handle === 'string' && (given.size === 0 || given.has(claim.handle))) return claim.handle;
+		}
+		return undefined;
+	}
+
+	/** For an item whose way here leads past no claiming node: another branch, or a sub-workflow. */
 	private async onlyClaimOfExecution(): Promise<Ownership> {
-		// Without pairing, an item that may come from a duplicate must not settle the claim of its neighbour.
-		const other = this.outputsOnTheWay().find((output) => output !== NEW_CLAIM);
-		if (other !== undefined) throw ownsNoClaim(other === KNOWN_DUPLICATE ? 'duplicate' : 'error');
-		const handles = [...this.handles()];
-		if (handles.length === 1) return readHandle(handles[0]);
-		if (handles.length > 1) throw pairingNotGiven();
-		this.openClaims ??= this.store.openClaimsOf(this.run.owner);
+		if (this.handles().size > 1) throw pairingNotGiven();
+		this.openClaims ??= this.store().then(async (store) => await store.openClaimsOf(this.run.owner));
 		const open = await this.openClaims;
 		if (open.length === 1) return open[0];
 		throw open.length === 0
-			? invalidSetting('No claim was found for this item', 'Connect Complete Claim behind the New Claim output of Idempotent Claim. In a sub-workflow or another execution, hand on claim.handle and set Claim From to Handle.')
+			? invalidSetting('No open claim was found for this item', 'Connect Complete Claim behind the New Claim output of Idempotent Claim. In a sub-workflow or another execution, hand on claim.handle and set Claim From to Handle.')
 			: invalidSetting('This execution has several claims open, and the item does not say which is its own', 'Hand on the claim field with each item, or set Claim From to Handle.');
 	}
 
@@ -62,10 +68,9 @@ export class UpstreamClaims {
 	private handles(): Set<string> {
 		if (this.handlesOfExecution === undefined) {
 			this.handlesOfExecution = new Set();
-			for (const [nodeName, taskData] of Object.entries(this.runData)) {
+			for (const [nodeName, tasks] of Object.entries(this.runData)) {
 				if (!this.isClaimingNode(nodeName)) continue;
-				const items = taskData.flatMap(({ data }) => (data?.main ?? []).flatMap((output) => output ?? []));
-				for (const item of items) {
+				for (const item of tasks.flatMap(({ data }) => (data?.main ?? []).flatMap((output) => output ?? []))) {
 					const handle = this.claimIn(nodeName, item)?.handle;
 					if (typeof handle === 'string') this.handlesOfExecution.add(handle);
 				}
@@ -74,72 +79,52 @@ export class UpstreamClaims {
 		return this.handlesOfExecution;
 	}
 
-	/** Follows n8n's item linking back to the nearest claiming nodes. */
-	private trace(itemIndex: number): Trail {
-		const trail: Trail = { claims: [], broken: false, throughCode: false };
-		const sources = this.context.getExecuteData().source?.main ?? [];
-		const { pairedItem } = this.context.getInputData()[itemIndex];
-		this.follow(pairedItem ?? { item: itemIndex }, sources, trail, new Set());
+	/** The claims that an item's pairing leads back to. */
+	private follow(pairing: INodeExecutionData['pairedItem'], sources: Array<ISourceData | null>): Trail {
+		if (pairing === undefined) return this.guess(sources);
+		const links = (Array.isArray(pairing) ? pairing : [pairing]).map((link): IPairedItemData => (typeof link === 'number' ? { item: link } : link));
+		return union(
+			links.map((link) => {
+				const source = link.sourceOverwrite ?? sources[link.input ?? 0];
+				return source ? this.trace(source, link.item) : this.guess(sources);
+			}),
+		);
+	}
+
+	/** Without a pairing that can be trusted, an item may come from any item that went into its node. */
+	private guess(sources: Array<ISourceData | null>): Trail {
+		const all = sources.flatMap((source) => (source === null ? [] : this.itemsOf(source).map((_, index) => this.trace(source, index))));
+		return { ...union(all), guessed: true };
+	}
+
+	/** The claims that one item of a node's output leads back to; each is looked up once. */
+	private trace(source: ISourceData, index: number): Trail {
+		const step = JSON.stringify([source.previousNode, source.previousNodeRun ?? 0, source.previousNodeOutput ?? 0, index]);
+		const known = this.traces.get(step);
+		if (known !== undefined) return known;
+		// What leads back to itself adds nothing.
+		this.traces.set(step, NO_CLAIM);
+		const trail = this.traceAnew(source, index);
+		this.traces.set(step, trail);
 		return trail;
 	}
 
-	private follow(pairing: INodeExecutionData['pairedItem'], sources: Array<ISourceData | null>, trail: Trail, visited: Set<string>): void {
-		if (pairing === undefined) {
-			trail.broken = true;
-			return;
+	private traceAnew(source: ISourceData, index: number): Trail {
+		const { previousNode } = source;
+		const task = this.runData[previousNode]?.[source.previousNodeRun ?? 0];
+		const item = this.itemsOf(source)[index];
+		if (task === undefined || item === undefined) return NO_CLAIM;
+		if (this.isClaimingNode(previousNode)) {
+			const claim = this.claimIn(previousNode, item);
+			return claim === undefined ? NO_CLAIM : { claims: new Map([[claim.handle ?? claim.status, claim]]), guessed: false };
 		}
-		for (const one of Array.isArray(pairing) ? pairing : [pairing]) {
-			const link: IPairedItemData = typeof one === 'number' ? { item: one } : one;
-			const source = link.sourceOverwrite ?? sources[link.input ?? 0];
-			if (!source) {
-				trail.broken = true;
-				continue;
-			}
-			const { previousNode, previousNodeOutput = 0, previousNodeRun = 0 } = source;
-			const step = JSON.stringify([previousNode, previousNodeRun, previousNodeOutput, link.item]);
-			if (visited.has(step)) continue;
-			visited.add(step);
-
-			const task = this.runData[previousNode]?.[previousNodeRun];
-			const items = task?.data?.main?.[previousNodeOutput];
-			const item = items?.[link.item];
-			if (task === undefined || !item) {
-				trail.broken = true;
-				continue;
-			}
-			const claim = this.isClaimingNode(previousNode) ? this.claimIn(previousNode, item) : undefined;
-			if (claim !== undefined) {
-				if (!trail.claims.some(({ handle }) => handle === claim.handle)) trail.claims.push(claim);
-				continue;
-			}
-			if (this.isCodeForAllItems(previousNode) && isPairedByPosition(item, link.item) && this.hadSeveralItems(task)) trail.throughCode = true;
-			this.follow(item.pairedItem, task.source, trail, visited);
-		}
+		const mayBeGuessed = this.makesNewItemsOfAll(previousNode) && isPairedByPosition(item, index) && task.source.some((from) => from !== null && this.itemsOf(from).length > 1);
+		return mayBeGuessed ? this.guess(task.source) : this.follow(item.pairedItem, task.source);
 	}
 
-	/** By which outputs of Idempotent Claim nodes anything came here, whatever its pairing. */
-	private outputsOnTheWay(): number[] {
-		const outputs: number[] = [];
-		const visited = new Set<string>();
-		const sources = [...(this.context.getExecuteData().source?.main ?? [])];
-		for (let source = sources.pop(); source !== undefined; source = sources.pop()) {
-			if (source === null) continue;
-			const { previousNode, previousNodeOutput = 0, previousNodeRun = 0 } = source;
-			const step = JSON.stringify([previousNode, previousNodeRun, previousNodeOutput]);
-			if (visited.has(step)) continue;
-			visited.add(step);
-			if (isOurNode(this.run.workflowNodes[previousNode]?.type ?? '', 'idempotentClaim')) outputs.push(previousNodeOutput);
-			else sources.push(...(this.runData[previousNode]?.[previousNodeRun]?.source ?? []));
-		}
-		return outputs;
-	}
-
-	/** Whether a node's run had more than one item to pair its output with. */
-	private hadSeveralItems(task: ITaskData): boolean {
-		return task.source.some((source) => {
-			const items = source && this.runData[source.previousNode]?.[source.previousNodeRun ?? 0]?.data?.main?.[source.previousNodeOutput ?? 0];
-			return (items?.length ?? 0) > 1;
-		});
+	private itemsOf({ previousNode, previousNodeRun = 0, previousNodeOutput = 0 }: ISourceData): INodeExecutionData[] {
+		const task: ITaskData | undefined = this.runData[previousNode]?.[previousNodeRun];
+		return task?.data?.main?.[previousNodeOutput] ?? [];
 	}
 
 	/** A node that makes claims. `receive` only stores: what is done with its items is not under its claim. */
@@ -161,43 +146,61 @@ export class UpstreamClaims {
 	}
 
 	/**
-	 * A Code node that ran once for all items. Where it gives no pairing, the engine pairs its items by position, so
-	 * a Code node that returned them in another order would link each to the wrong claim.
+	 * A node that ran once for all items and may have made new ones. Where it gives no pairing, the engine pairs by
+	 * position, so items that come back in another order would be linked to the wrong claims.
 	 */
-	private isCodeForAllItems(nodeName: string): boolean {
+	private makesNewItemsOfAll(nodeName: string): boolean {
 		const node = this.run.workflowNodes[nodeName];
-		if (node === undefined || !CODE_NODES.has(node.type)) return false;
-		return (node.parameters.mode ?? 'runOnceForAllItems') === 'runOnceForAllItems';
+		const allAtOnce = node === undefined ? undefined : ALL_AT_ONCE[node.type];
+		return allAtOnce !== undefined && (node.parameters.mode ?? allAtOnce) === allAtOnce;
 	}
 }
 
-const CODE_NODES = new Set(['n8n-nodes-base.code', 'n8n-nodes-base.function', 'n8n-nodes-base.aiTransform']);
+/** The node types, and the value of their Mode (the default) in which they see all items at once. */
+const ALL_AT_ONCE: Readonly<Partial<Record<string, string>>> = {
+	'n8n-nodes-base.code': 'runOnceForAllItems',
+	'n8n-nodes-base.function': 'runOnceForAllItems',
+	'n8n-nodes-base.aiTransform': 'runOnceForAllItems',
+	'n8n-nodes-base.executeWorkflow': 'once',
+};
 
 interface ClaimLink {
+	/** null when the item owns no claim: it left by Known Duplicate or Operational Error. */
 	handle: string | null;
 	status: string;
 }
 
 interface Trail {
-	claims: ClaimLink[];
-	broken: boolean;
-	/** Whether a link on the way may be the engine's guess. */
-	throughCode: boolean;
+	/** By handle, or by status where there is none. */
+	claims: ReadonlyMap<string, ClaimLink>;
+	/** Whether any step had no pairing that can be trusted. */
+	guessed: boolean;
+}
+
+const NO_CLAIM: Trail = { claims: new Map(), guessed: false };
+
+function union(trails: readonly Trail[]): Trail {
+	return { claims: new Map(trails.flatMap(({ claims }) => [...claims])), guessed: trails.some(({ guessed }) => guessed) };
 }
 
 /** How the engine pairs what came without pairing: item N with item N, or the only one with the first. */
 function isPairedByPosition({ pairedItem }: INodeExecutionData, position: number): boolean {
-	return pairedItem !== null && typeof pairedItem === 'object' && !Array.isArray(pairedItem) && pairedItem.item === position && pairedItem.input === undefined;
+	if (pairedItem === undefined) return true;
+	return typeof pairedItem === 'object' && !Array.isArray(pairedItem) && pairedItem.item === position && pairedItem.input === undefined;
 }
 
-function ownsNoClaim(status: string) {
+function linkedToSeveral(): ClaimError {
+	return invalidSetting('The item is linked to several claims', 'Complete each claim before its items are merged or aggregated, or give Complete Claim a handle.');
+}
+
+function ownsNoClaim(status: string): ClaimError {
 	const from = status === 'duplicate' ? 'Known Duplicate' : 'Operational Error';
 	return invalidSetting(`The item comes from ${from}: it owns no claim`, 'Connect Complete Claim behind New Claim only.');
 }
 
-function pairingNotGiven() {
+function pairingNotGiven(): ClaimError {
 	return invalidSetting(
-		'This execution has several claims, and a node in between hands on neither the claim nor a reliable item pairing',
-		'In a Code node return the claim with each item: { json: { ...yourFields, claim: item.json.claim } }, or pairedItem as a number.',
+		'The item may belong to several claims: a node in between hands on neither the claim nor a reliable item pairing',
+		'In a Code node return the claim with each item: { json: { ...yourFields, claim: item.json.claim } }, or pairedItem as a number. Have a sub-workflow hand on the claim field.',
 	);
 }

@@ -127,7 +127,7 @@ export const properties: INodeProperties[] = [
 				type: 'string',
 				default: 'claim',
 				placeholder: 'e.g. claim',
-				description: 'Name of the field that holds the claim',
+				description: 'Name of the field that holds the claim; a field of that name is replaced',
 			},
 		],
 	},

@@ -1,6 +1,6 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 import type { OutcomeKind } from '../../store/decisions';
-import { readNote } from '../../store/identity';
+import { mendText } from '../../store/identity';
 import { resultToStore } from '../../store/payload';
 import type { OutcomeRequest } from '../../store/statements/recordOutcomes';
 import { MAX_LEASE_SECONDS, readParameter, readWholeNumber } from '../shared/parameters';
@@ -8,7 +8,8 @@ import { MAX_LEASE_SECONDS, readParameter, readWholeNumber } from '../shared/par
 /** What is to be recorded for one item, but for the claim that it is recorded on. */
 export type OutcomeWords = Omit<OutcomeRequest, 'claim'>;
 
-/** Longest delay before the first retry, in seconds: later ones are capped at a day as well. */
+const DEFAULT_RETRY_SECONDS = 60;
+/** Longest delay before a retry, in seconds. */
 const MAX_RETRY_SECONDS = 24 * 60 * 60;
 
 /** @throws ClaimError `invalid_setting` */
@@ -16,11 +17,11 @@ export function readOutcomeWords(context: IExecuteFunctions, outcome: OutcomeKin
 	const has = (parameter: keyof typeof PARAMETERS) => PARAMETERS[parameter].includes(outcome);
 	const read = (parameter: string, label: string, fallback: unknown) => readParameter(context, parameter, label, itemIndex, fallback);
 	return {
-		reference: has('outcomeReference') ? readNote('The Outcome Reference', read('outcomeReference', 'Outcome Reference', '')) : null,
-		reason: has('reason') ? readReason(read('reason', 'Reason', '')) : null,
-		result: outcome === 'extendLease' ? null : resultToStore(parsed(options.result)),
-		keepPayload: options.keepPayload === true,
-		retryAfterSeconds: has('retryAfterSeconds') ? readWholeNumber('Retry After (Seconds)', read('retryAfterSeconds', 'Retry After (Seconds)', 60), 0, MAX_RETRY_SECONDS) : 0,
+		reference: has('outcomeReference') ? mendText(read('outcomeReference', 'Outcome Reference', ''), MAX_REFERENCE_CHARACTERS) : null,
+		reason: has('reason') ? mendText(read('reason', 'Reason', ''), MAX_REASON_CHARACTERS) : null,
+		result: outcome === 'extendLease' ? null : resultToStore(options.result),
+		keepPayload: options.keepPayload === true || options.keepPayload === 'true',
+		retryAfterSeconds: has('retryAfterSeconds') ? readRetryAfter(read('retryAfterSeconds', 'Retry After (Seconds)', DEFAULT_RETRY_SECONDS)) : 0,
 		leaseSeconds: has('leaseSeconds') ? readWholeNumber('Lease (Seconds)', read('leaseSeconds', 'Lease (Seconds)', 300), 1, MAX_LEASE_SECONDS) : 0,
 	};
 }
@@ -33,22 +34,11 @@ export const PARAMETERS = {
 	leaseSeconds: ['extendLease'],
 } satisfies Record<string, OutcomeKind[]> as Record<'outcomeReference' | 'reason' | 'retryAfterSeconds' | 'leaseSeconds', OutcomeKind[]>;
 
-/** n8n hands on what was typed into a JSON field as text. What is not JSON is a text. */
-function parsed(value: unknown): unknown {
-	if (typeof value !== 'string') return value;
-	try {
-		return JSON.parse(value) as unknown;
-	} catch {
-		return value;
-	}
-}
-
+const MAX_REFERENCE_CHARACTERS = 2000;
 const MAX_REASON_CHARACTERS = 1000;
 
-/** A reason is for people: rather cut or mended than refused, since a refusal would leave the claim open. */
-function readReason(value: unknown): string | null {
-	if (value === undefined || value === null || value === '') return null;
-	const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
-	const clean = text.replace(/\p{Cs}/gu, '\uFFFD').replace(/\0/g, '\uFFFD');
-	return clean.length > MAX_REASON_CHARACTERS ? `${[...clean].slice(0, MAX_REASON_CHARACTERS).join('')}…` : clean;
+/** Often a Retry-After header: what is no number of seconds means the default, since a refusal would leave the claim open. */
+function readRetryAfter(value: unknown): number {
+	const seconds = typeof value === 'number' || (typeof value === 'string' && value.trim() !== '') ? Number(value) : NaN;
+	return Number.isFinite(seconds) ? Math.min(MAX_RETRY_SECONDS, Math.max(0, Math.ceil(seconds))) : DEFAULT_RETRY_SECONDS;
 }

@@ -1,8 +1,9 @@
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 import type { ClaimAnswer } from '../../store/claim';
 import { asClaimError, type ClaimError } from '../../store/errors';
-import { handleOf, type Ownership } from '../../store/handle';
+import { handleOf } from '../../store/handle';
 import type { Operation } from '../../store/record';
+import type { ClaimRequest } from '../../store/request';
 import type { ClaimStore } from '../../store/claimStore';
 import { claimFieldJson, handleOfRecord, withClaim, withSharedResponseCode, type ClaimField } from '../shared/claimField';
 import { claimStoreOf } from '../shared/claimStore';
@@ -39,7 +40,7 @@ export async function claimItems(context: IExecuteFunctions): Promise<INodeExecu
 	const fields = withSharedResponseCode(readings.map((reading) => fieldOf(operation, reading, reading.request ? answers[next++] : errorAnswer(asClaimError(reading.error)))));
 
 	if (mustFailLoudly(run, OPERATIONAL_ERROR, fields)) {
-		failLoudly(context, fields, await putBack(store, run, answers));
+		failLoudly(context, fields, await putBack(store, run, requests, answers));
 	}
 	if (run.isManual) context.addExecutionHints(...hintsFor(context, run, operation, fields));
 
@@ -89,13 +90,19 @@ function handleFor(operation: Operation, reading: ItemReading, answer: ClaimAnsw
 }
 
 /** Gives back what this run has just claimed, since the execution ends here; says how that went. */
-async function putBack(store: ClaimStore | null, run: NodeRun, answers: readonly ClaimAnswer[]): Promise<string> {
-	const claims = answers.flatMap((answer): Ownership[] => (answer.verdict === 'new' && answer.record.state !== 'received' ? [answer.record] : []));
+async function putBack(store: ClaimStore | null, run: NodeRun, requests: readonly ClaimRequest[], answers: readonly ClaimAnswer[]): Promise<string> {
+	// Also what may have been claimed: where it was not, there is no row with this run's token.
+	const claims = requests.filter((_, index) => mayOwn(answers[index]));
 	if (store === null || claims.length === 0) return '';
 	try {
-		const count = await store.putBack(run.owner, claims, 'The execution failed at this node before the action');
-		return `${count} claim${count === 1 ? ' was' : 's were'} put back: a redelivery is a new claim.`;
+		await store.putBack(run.owner, claims, 'The execution failed at this node before the action');
+		return 'What this run had claimed was put back: a redelivery is a new claim.';
 	} catch {
 		return 'The claims of this run could not be put back; they stay until their lease ends.';
 	}
+}
+
+function mayOwn(answer: ClaimAnswer): boolean {
+	if (answer.verdict === 'new') return answer.record.state !== 'received';
+	return answer.verdict === 'error' && answer.error.kind === 'outcome_unknown';
 }

@@ -2,13 +2,13 @@ import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 import { placeInWords, presetOf, readDelivery, type ProviderPreset } from '../../providers';
 import { asClaimError, ClaimError, invalidSetting } from '../../store/errors';
 import { makeOwnerToken } from '../../store/handle';
-import { readDeliveryId, readIdentityPart, readNote, type Environment, type Identity } from '../../store/identity';
+import { mendText, readDeliveryId, readIdentityPart, readNote, type Environment, type Identity } from '../../store/identity';
 import { fingerprintOf, MAX_PAYLOAD_BYTES, NO_PAYLOAD, payloadToStore, type StoredPayload } from '../../store/payload';
 import type { Operation } from '../../store/record';
 import type { ClaimRequest } from '../../store/request';
 import { refuseForeignField } from '../shared/claimField';
 import { DEFAULT_RESULT_FIELD, MAX_LEASE_SECONDS, readChoice, readOptions, readParameter, readResultField, readWholeNumber } from '../shared/parameters';
-import type { NodeRun } from '../shared/run';
+import { isTestDelivery, type NodeRun } from '../shared/run';
 
 /** What the node's parameters say about one item: a request, or the reason why there is none. */
 export interface ItemReading {
@@ -30,7 +30,7 @@ export function readClaimRequest(context: IExecuteFunctions, run: NodeRun, opera
 		refuseForeignField(item, reading.resultField);
 
 		const manualExecutions = readChoice('Manual Executions', options.manualExecutions ?? 'separate', ['separate', 'alwaysNew', 'live']);
-		const environment: Environment = manualExecutions !== 'live' && (run.isTest || isTestDelivery(item)) ? 'test' : 'live';
+		const environment: Environment = manualExecutions !== 'live' && (run.isTest || (run.modeIsUnknown && isTestDelivery(item.json))) ? 'test' : 'live';
 		reading.identity = { environment };
 
 		const sender = readSender(context, options, item, itemIndex);
@@ -64,6 +64,8 @@ export function readClaimRequest(context: IExecuteFunctions, run: NodeRun, opera
 	return reading;
 }
 
+const MAX_EVENT_TYPE_CHARACTERS = 200;
+
 interface Sender {
 	source: unknown;
 	account: unknown;
@@ -96,7 +98,7 @@ function readSender(context: IExecuteFunctions, options: Record<string, unknown>
 		source: preset.slug,
 		account: delivery.account ?? '',
 		// Only for people to read: a malformed one is no reason to refuse the delivery.
-		eventType: typeof delivery.eventType === 'string' ? delivery.eventType : null,
+		eventType: mendText(delivery.eventType, MAX_EVENT_TYPE_CHARACTERS),
 		deliveryId: () => ('deliveryIdOverride' in options ? override : presetDeliveryId(preset, delivery.deliveryId)),
 		retentionDays: options.retentionDays ?? preset.retentionDays,
 		successCode: preset.successCode,
@@ -112,11 +114,12 @@ function presetDeliveryId(preset: ProviderPreset, value: unknown): unknown {
 }
 
 /** What is different at every execution is no identity: each redelivery would be new. */
-const CHANGES_EVERY_TIME = /\$(?:execution|now|today|runIndex|itemIndex)\b/;
+const CHANGES_EVERY_TIME = /\$(?:execution|executionId|now|today|runIndex|itemIndex|thisRunIndex|thisItemIndex|resumeWebhookUrl)\b/;
+const QUOTED_TEXT = /'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"/g;
 
 function refuseChangingIds(context: IExecuteFunctions, parameter: string, itemIndex: number): void {
 	const raw = context.getNodeParameter(parameter, itemIndex, '', { rawExpressions: true }) as unknown;
-	const found = typeof raw === 'string' && raw.startsWith('=') ? CHANGES_EVERY_TIME.exec(raw) : null;
+	const found = typeof raw === 'string' && raw.startsWith('=') ? CHANGES_EVERY_TIME.exec(raw.replace(QUOTED_TEXT, '')) : null;
 	if (found === null) return;
 	throw invalidSetting(`The Delivery ID is made from ${found[0]}, which is different at every execution: no delivery would ever be a duplicate`, 'Use the identifier that the sender repeats when it delivers again.');
 }
@@ -131,11 +134,6 @@ function readPattern(pattern: unknown): RegExp | undefined {
 		}
 	}
 	throw invalidSetting('The Delivery ID Pattern is not a regular expression', 'Write it without slashes, e.g. ^evt_[A-Za-z0-9]+$');
-}
-
-/** n8n's Webhook node marks what came in while somebody listened for a test event. */
-function isTestDelivery(item: INodeExecutionData): boolean {
-	return item.json.executionMode === 'test' && typeof item.json.webhookUrl === 'string';
 }
 
 function readPayload(operation: Operation, options: Record<string, unknown>, item: INodeExecutionData, resultField: string): StoredPayload {

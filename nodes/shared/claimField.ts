@@ -75,8 +75,7 @@ export function isClaimField(value: unknown): value is IDataObject & { status: C
 
 /** @throws ClaimError `invalid_setting` when the item has a field of that name that is not ours */
 export function refuseForeignField(item: INodeExecutionData, resultField: string): void {
-	const present = item.json[resultField];
-	if (present === undefined || isClaimField(present)) return;
+	if (!Object.hasOwn(item.json, resultField) || isClaimField(item.json[resultField])) return;
 	throw invalidSetting(`The item already has a field "${resultField}"`, 'Choose another Result Field in the node\'s Options, so that this field is not overwritten.');
 }
 

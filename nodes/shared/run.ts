@@ -16,6 +16,8 @@ export interface NodeRun {
 	readonly isManual: boolean;
 	/** A manual run or an evaluation: what it claims is kept apart from what senders deliver. */
 	readonly isTest: boolean;
+	/** A sub-workflow of an n8n that does not say how the root runs: then only the Webhook's item can tell. */
+	readonly modeIsUnknown: boolean;
 	/** Whether a failing node stops the execution (n8n's default). */
 	readonly stopsOnError: boolean;
 	/** All nodes and connections of the workflow; empty when the engine does not tell. */
@@ -36,7 +38,11 @@ export function describeRun(context: IExecuteFunctions): NodeRun {
 	const node = context.getNode();
 	const workflow = context.getWorkflow();
 	const runIndex = engine.runIndex ?? 0;
-	const modes = [context.getMode(), engine.additionalData?.rootExecutionMode];
+	const mode = context.getMode();
+	const rootMode = engine.additionalData?.rootExecutionMode;
+	const modes = [mode, rootMode];
+	const runExecutionData = engine.runExecutionData ?? null;
+	const workflowNodes = engine.workflow?.nodes ?? {};
 	const memory = context.getContext('node');
 	const memoryKey = `ownership:${runIndex}`;
 	memory[memoryKey] ??= randomUUID();
@@ -54,17 +60,40 @@ export function describeRun(context: IExecuteFunctions): NodeRun {
 		nonce,
 		node,
 		isManual: modes.includes('manual'),
-		isTest: modes.includes('manual') || modes.includes('evaluation'),
+		isTest: modes.includes('manual') || modes.includes('evaluation') || (mode === 'retry' && beganAsTest(workflowNodes, runExecutionData)),
+		modeIsUnknown: mode === 'integrated' && rootMode === undefined,
 		stopsOnError: node.onError === undefined ? node.continueOnFail !== true : node.onError === 'stopWorkflow',
-		workflowNodes: engine.workflow?.nodes ?? {},
+		workflowNodes,
 		connections: engine.workflow?.connectionsBySourceNode ?? {},
-		runExecutionData: engine.runExecutionData ?? null,
+		runExecutionData,
 	};
 }
 
-/** Whether something is wired to an output of this node. Unknown counts as no: then a failure is loud. */
+/** A retried execution that began with a test delivery: told by what its own Webhook node put out, which no sender can write. */
+function beganAsTest(nodes: INodes, data: IRunExecutionData | null): boolean {
+	return Object.entries(data?.resultData.runData ?? {}).some(
+		([nodeName, [task]]) => nodes[nodeName]?.type === 'n8n-nodes-base.webhook' && isTestDelivery(task?.data?.main?.[0]?.[0]?.json ?? {}),
+	);
+}
+
+/** n8n's Webhook node marks what came in while somebody listened for a test event. */
+export function isTestDelivery(itemJson: Record<string, unknown>): boolean {
+	return itemJson.executionMode === 'test' && typeof itemJson.webhookUrl === 'string';
+}
+
+/**
+ * Whether something that is switched on is wired to an output of this node; a disabled node hands on by its first
+ * output. Unknown counts as no: then a failure is loud.
+ */
 export function isOutputConnected(run: NodeRun, output: number): boolean {
-	return (run.connections[run.node.name]?.main?.[output] ?? []).length > 0;
+	const visited = new Set<string>();
+	const leadsOn = (nodeName: string, from: number): boolean =>
+		(run.connections[nodeName]?.main?.[from] ?? []).some(({ node }) => {
+			if (visited.has(node) || run.workflowNodes[node] === undefined) return false;
+			visited.add(node);
+			return run.workflowNodes[node].disabled !== true || leadsOn(node, 0);
+		});
+	return leadsOn(run.node.name, output);
 }
 
 /** Whether a node's type is one of this package, however the package was loaded. */

@@ -131,7 +131,7 @@ export class Connection {
 			} catch (failure) {
 				if (isRefusal(failure)) throw statementFailure(failure, this.settings);
 				healthy = false;
-				throw new ClaimError('store_unreachable', 'The line to PostgreSQL was lost', { hint: 'Deliver again later.' });
+				throw new ClaimError('store_unreachable', 'The line to PostgreSQL was lost', { hint: 'Try again later.' });
 			}
 		};
 		try {
@@ -176,11 +176,11 @@ async function pause(sending: number): Promise<void> {
 
 function noAnswer(statement: Statement): ClaimError {
 	if (statement.writes) return outcomeUnknown();
-	return new ClaimError('store_unreachable', 'PostgreSQL did not answer', { hint: 'Nothing was written by this item; deliver it again later.' });
+	return new ClaimError('store_unreachable', 'PostgreSQL did not answer', { hint: 'Nothing was written for this item; it can be tried again later.' });
 }
 
 function poolExhausted(settings: ConnectionSettings): ClaimError {
 	return new ClaimError('store_busy', `All ${settings.maxConnections} connections of this credential are in use`, {
-		hint: 'Nothing was claimed by this item; deliver it again later. Raise Maximum Connections if it happens often.',
+		hint: 'Nothing was written for this item; it can be tried again later. Raise Maximum Connections if it happens often.',
 	});
 }

@@ -58,7 +58,7 @@ export function statementFailure(failure: unknown, settings: ConnectionSettings)
 		case '42501':
 			return make('store_denied', `The database user "${settings.user}" may not do this to ${table}: ${message}`, 'Grant SELECT, INSERT and UPDATE on the table and USAGE on its schema, and check its row-level security. To let the package create the table, grant CREATE on the schema too (PostgreSQL 15 and newer withhold it on public).');
 		case '42P01':
-			return make('store_misconfigured', `The table ${table} does not exist`, settings.createTable ? 'It could not be created; see the credential test.' : 'Create Table is off in the credential: ask the DBA to run the SQL that the package ships (claim-table.sql).');
+			return make('store_misconfigured', `The table ${table} does not exist`, settings.createTable ? 'It was dropped or renamed since this n8n process first used it; a new one would know none of the earlier deliveries. Put it back, or restart n8n to have it made anew.' : 'Create Table is off in the credential: ask the DBA to run the SQL that the package ships (claim-table.sql).');
 		case '3F000':
 			return make('store_misconfigured', `The schema "${settings.schema}" does not exist`, 'Create it, or correct Schema in the Claim Store credential.');
 		case '42703':
@@ -70,17 +70,17 @@ export function statementFailure(failure: unknown, settings: ConnectionSettings)
 		case '23505':
 			return make('store_misconfigured', `Another unique key of ${table} refused the claim`, 'Remove unique indexes other than the primary key from the table.');
 		case '55P03':
-			return make('store_busy', 'Another session holds this key and has not finished', 'Nothing was claimed by this item; deliver it again later. If it stays so, look for an open transaction on the claim table.');
+			return make('store_busy', 'Another session holds this key and has not finished', 'Nothing was written for this item; it can be tried again later. If it stays so, look for an open transaction on the claim table.');
 		case '57014':
-			return make('store_busy', 'The server cancelled the statement', 'Nothing was claimed by this item; deliver it again later. Check statement_timeout on the server.');
+			return make('store_busy', 'The server cancelled the statement', 'Nothing was written for this item; it can be tried again later. Check statement_timeout on the server.');
 		case '53100':
-			return make('store_busy', 'The database server has no disk space left', 'Free disk space on the database server, then deliver again.');
+			return make('store_busy', 'The database server has no disk space left', 'Free disk space on the database server, then try again.');
 	}
 	switch (code.slice(0, 2)) {
 		case '40':
-			return make('store_busy', 'The statement kept losing against other transactions', 'Nothing was claimed by this item; deliver it again later.');
+			return make('store_busy', 'The statement kept losing against other transactions', 'Nothing was written for this item; it can be tried again later.');
 		case '53':
-			return make('store_busy', 'The database server is out of resources', 'Nothing was claimed by this item; deliver it again later.');
+			return make('store_busy', 'The database server is out of resources', 'Nothing was written for this item; it can be tried again later.');
 		case '23':
 			return make('store_misconfigured', `A constraint of ${table} refused the claim`, 'Remove constraints that the package did not create.');
 		case '42':
@@ -107,7 +107,7 @@ function serverRefusedConnection(code: string, message: string, settings: Connec
 		});
 	}
 	return new ClaimError('store_unreachable', `The server at ${place} does not accept connections: ${message}`, {
-		hint: 'It may be starting, stopping or restoring; deliver again later.',
+		hint: 'It may be starting, stopping or restoring; try again later.',
 		sqlState: code,
 	});
 }

@@ -63,6 +63,10 @@ const MAX_NAME_BYTES = 63;
  * @throws ClaimError `store_misconfigured`; its text never holds the password or the connection string
  */
 export function readSettings(credential: ClaimStoreCredential): ConnectionSettings {
+	for (const [name, value] of TEXTS(credential)) {
+		// The driver would fail on it later, and say the value.
+		if (value !== undefined && value !== null && typeof value !== 'string') throw misconfigured(`${name} is not a text`, `Correct ${name} in the Claim Store credential; an expression there must give a text.`);
+	}
 	const address = credential.connectWith === 'connectionString' ? addressFromString(credential) : addressFromFields(credential);
 	return {
 		host: address.host,
@@ -80,14 +84,31 @@ export function readSettings(credential: ClaimStoreCredential): ConnectionSettin
 	};
 }
 
+const TEXTS = (credential: ClaimStoreCredential): Array<[string, unknown]> => [
+	['Connection String', credential.connectionString],
+	['Host', credential.host],
+	['Database', credential.database],
+	['User', credential.user],
+	['Password', credential.password],
+	['CA Certificate', credential.caCertificate],
+	['Client Certificate', credential.clientCertificate],
+	['Client Key', credential.clientKey],
+	['Schema', credential.schema],
+	['Table', credential.table],
+];
+
 /** A text that is equal for equal settings, and from which nothing can be read. */
 export function settingsKey(settings: ConnectionSettings): string {
 	return createHash('sha256').update(JSON.stringify(settings)).digest('hex');
 }
 
 function addressFromFields(credential: ClaimStoreCredential): Address {
+	const host = readEntry('Host', credential.host, 'localhost');
+	if (/[@/?#]/.test(host) && !host.startsWith('/')) {
+		throw misconfigured('Host is not a host name', 'Fill in only the name or address of the server. For a whole connection string choose Connect With: Connection String.');
+	}
 	return {
-		host: readEntry('Host', credential.host, 'localhost'),
+		host,
 		port: readWholeNumber('Port', credential.port, 5432, 1, 65_535),
 		database: readEntry('Database', credential.database, 'postgres'),
 		user: readEntry('User', credential.user, 'postgres'),
@@ -133,7 +154,7 @@ function addressFromString(credential: ClaimStoreCredential): Address {
 	const tls = mode === null ? (credential.tls ?? 'disable') : SSL_MODES.get(mode);
 	if (tls === undefined) {
 		throw misconfigured(
-			`The connection string has an sslmode that is not supported ("${mode}")`,
+			'The connection string has an sslmode that is not supported',
 			'Use sslmode=disable, require, verify-ca or verify-full. The modes allow and prefer may connect without encryption.',
 		);
 	}
@@ -200,7 +221,8 @@ function readName(name: string, value: string | undefined, fallback: string): st
 }
 
 function readWholeNumber(name: string, value: number | undefined, fallback: number, least: number, most: number): number {
-	const number = value ?? fallback;
+	// A secret or an expression gives digits as text.
+	const number = typeof value === 'string' && /^\d{1,9}$/.test(value) ? Number(value) : (value ?? fallback);
 	if (!Number.isInteger(number) || number < least || number > most) {
 		throw misconfigured(`${name} must be a whole number from ${least} to ${most}`, `Correct ${name} in the Claim Store credential.`);
 	}

@@ -9,12 +9,11 @@ import type { ClaimTable } from '../table/claimTable';
  * the attempt that was counted for it does not count.
  * A delivery stored by `receive` stays as it is; it waits for its work already.
  *
- * @returns how many were put back
  * @throws ClaimError
  */
-export async function putBackClaims(table: ClaimTable, owner: Owner, claims: readonly Ownership[], reason: string): Promise<number> {
-	if (claims.length === 0) return 0;
-	const rows = await table.send({
+export async function putBackClaims(table: ClaimTable, owner: Owner, claims: ReadonlyArray<Pick<Ownership, 'identity' | 'ownerToken'>>, reason: string): Promise<void> {
+	if (claims.length === 0) return;
+	await table.send({
 		writes: true,
 		text: `
 			UPDATE ${table.name} AS claim
@@ -22,19 +21,17 @@ export async function putBackClaims(table: ClaimTable, owner: Owner, claims: rea
 			       outcome_reason = $3, outcome_recorded_at = clock_timestamp(),
 			       purge_after = ${purgeAfter(`'retryable_failure'`, 'claim.environment', 'claim.retention_days')},
 			       history = claim.history || ${historyEntry({ state: `'retryable_failure'`, version: 'claim.version', attempt: 'greatest(claim.attempt - 1, 0)', workflow: '$4', execution: '$5', by: '$6', reason: `'put_back'`, reference: 'NULL' })}
-			  FROM ${BOUNDED_WAIT}, json_to_recordset($2::json) AS item(${KEY_RECORD}, owner_token text, version integer)
+			  FROM ${BOUNDED_WAIT}, json_to_recordset($2::json) AS item(${KEY_RECORD}, owner_token text)
 			 WHERE ${SAME_CLAIM}
-			   AND claim.owner_token = item.owner_token AND claim.version = item.version
-			   AND claim.state IN ('processing', 'completed')
-			RETURNING claim.delivery_id`,
+			   AND claim.owner_token = item.owner_token
+			   AND claim.state IN ('processing', 'completed')`,
 		values: [
 			String(table.connection.lockTimeoutMs),
-			JSON.stringify(claims.map(({ identity, ownerToken, version }) => ({ ...keyOf(identity), owner_token: ownerToken, version }))),
+			JSON.stringify(claims.map(({ identity, ownerToken }) => ({ ...keyOf(identity), owner_token: ownerToken }))),
 			reason,
 			owner.workflowId,
 			owner.executionId,
 			owner.nodeName,
 		],
 	});
-	return rows.length;
 }

@@ -1,6 +1,7 @@
 import type { Doubt } from '../connection/connection';
 import { STATES_THAT_ACCEPT, type OutcomeKind } from '../decisions';
 import type { Ownership } from '../handle';
+import { identityText } from '../identity';
 import { recordFrom, RECORD_COLUMNS, type ClaimRecord, type Owner } from '../record';
 import { keyOf } from '../request';
 import { BOUNDED_WAIT, historyEntry, KEY_RECORD, purgeAfter, SAME_CLAIM } from '../sql';
@@ -25,7 +26,7 @@ export interface OutcomeRequest {
  * Records outcomes. Ownership is checked in the same UPDATE that writes: token and state. A claim that is missing
  * from the answer was not changed; reading it tells why. Each claim may be named once.
  *
- * @returns the changed records, by owner token
+ * @returns the changed records, by `identityText`
  * @throws ClaimError
  */
 export async function recordOutcomes(table: ClaimTable, outcome: OutcomeKind, caller: Owner, requests: readonly OutcomeRequest[], doubt: Doubt): Promise<Map<string, ClaimRecord>> {
@@ -65,7 +66,7 @@ export async function recordOutcomes(table: ClaimTable, outcome: OutcomeKind, ca
 			caller.nodeName,
 		],
 	});
-	return new Map(rows.map(recordFrom).map((record) => [record.ownerToken, record]));
+	return new Map(rows.map(recordFrom).map((record) => [identityText(record.identity), record]));
 }
 
 /** A repeat that would only add noise to the history; `decideOutcome` answers it from the record. */

@@ -51,20 +51,13 @@ export class ClaimTable {
 
 	/**
 	 * Sends a statement about the table; before the first one of this process, sees to it that the table is there.
+	 * A table that goes missing later is not made anew: all earlier deliveries would be new without anybody knowing.
 	 *
 	 * @throws ClaimError as `Connection.send` does, and what is wrong with the table
 	 */
 	async send(statement: Statement): Promise<Row[]> {
 		await this.prepare();
-		try {
-			return await this.connection.send(statement);
-		} catch (failure) {
-			// Dropped since: make it anew, once. The refused statement changed nothing.
-			if (!(failure instanceof ClaimError && failure.sqlState === '42P01' && this.connection.settings.createTable)) throw failure;
-			this.ready = undefined;
-			await this.prepare();
-			return await this.connection.send(statement);
-		}
+		return await this.connection.send(statement);
 	}
 
 	/** Looks at the table once per process; a failure is looked into again at the next call. */
