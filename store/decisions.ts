@@ -33,8 +33,6 @@ export function decideClaim(record: ClaimRecord, claimant: Claimant): ClaimDecis
 		if (state === 'processing' || state === 'outcome_uncertain') return { verdict: 'new', reason: record.claimReason, change: 'renewLease' };
 		// What this very run wrote before its answer was lost: nothing more is to be done.
 		if (state === settledState(operation)) return { verdict: 'new', reason: record.claimReason, change: null };
-		// Put back by an earlier try of this run: it may have it again, whatever its attempts.
-		if (state === 'retryable_failure') return { verdict: 'new', reason: 'retry', change: 'takeOver' };
 	}
 	if (claimant.takenAnewEachRun && record.identity.environment === 'test' && !sameExecution(record.owner, claimant.owner)) return { verdict: 'new', reason: 'first_delivery', change: 'startOver' };
 

@@ -118,7 +118,7 @@ export class UpstreamClaims {
 			const claim = this.claimIn(previousNode, item);
 			return claim === undefined ? NO_CLAIM : { claims: new Map([[claim.handle ?? claim.status, claim]]), guessed: false };
 		}
-		const mayBeGuessed = this.makesNewItemsOfAll(previousNode) && isPairedByPosition(item, index) && task.source.some((from) => from !== null && this.itemsOf(from).length > 1);
+		const mayBeGuessed = this.isCodeForAllItems(previousNode) && isPairedByPosition(item, index) && task.source.some((from) => from !== null && this.itemsOf(from).length > 1);
 		return mayBeGuessed ? this.guess(task.source) : this.follow(item.pairedItem, task.source);
 	}
 
@@ -146,23 +146,16 @@ export class UpstreamClaims {
 	}
 
 	/**
-	 * A node that ran once for all items and may have made new ones. Where it gives no pairing, the engine pairs by
-	 * position, so items that come back in another order would be linked to the wrong claims.
+	 * A Code node that ran once for all items. Where it gives no pairing, the engine pairs by position, so items that
+	 * it returned in another order would be linked to the wrong claims.
 	 */
-	private makesNewItemsOfAll(nodeName: string): boolean {
+	private isCodeForAllItems(nodeName: string): boolean {
 		const node = this.run.workflowNodes[nodeName];
-		const allAtOnce = node === undefined ? undefined : ALL_AT_ONCE[node.type];
-		return allAtOnce !== undefined && (node.parameters.mode ?? allAtOnce) === allAtOnce;
+		return node !== undefined && CODE_NODES.has(node.type) && (node.parameters.mode ?? 'runOnceForAllItems') === 'runOnceForAllItems';
 	}
 }
 
-/** The node types, and the value of their Mode (the default) in which they see all items at once. */
-const ALL_AT_ONCE: Readonly<Partial<Record<string, string>>> = {
-	'n8n-nodes-base.code': 'runOnceForAllItems',
-	'n8n-nodes-base.function': 'runOnceForAllItems',
-	'n8n-nodes-base.aiTransform': 'runOnceForAllItems',
-	'n8n-nodes-base.executeWorkflow': 'once',
-};
+const CODE_NODES = new Set(['n8n-nodes-base.code', 'n8n-nodes-base.function', 'n8n-nodes-base.aiTransform']);
 
 interface ClaimLink {
 	/** null when the item owns no claim: it left by Known Duplicate or Operational Error. */
@@ -201,6 +194,6 @@ function ownsNoClaim(status: string): ClaimError {
 function pairingNotGiven(): ClaimError {
 	return invalidSetting(
 		'The item may belong to several claims: a node in between hands on neither the claim nor a reliable item pairing',
-		'In a Code node return the claim with each item: { json: { ...yourFields, claim: item.json.claim } }, or pairedItem as a number. Have a sub-workflow hand on the claim field.',
+		'In a Code node return the claim with each item: { json: { ...yourFields, claim: item.json.claim } }, or pairedItem as a number.',
 	);
 }

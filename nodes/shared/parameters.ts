@@ -16,9 +16,6 @@ export function readParameter(context: IExecuteFunctions, name: string, label: s
 
 /** The node's Options, for one item. @throws ClaimError `invalid_setting` */
 export function readOptions(context: IExecuteFunctions, itemIndex: number): Record<string, unknown> {
-	const raw: unknown = context.getNodeParameter('options', itemIndex, {}, { rawExpressions: true });
-	// n8n would ignore it without a word, and with it what the person wanted.
-	if (typeof raw === 'string') throw invalidSetting('The Options as a whole are an expression', 'Use an expression for each option instead.');
 	return readParameter(context, 'options', 'the Options', itemIndex, {}) as Record<string, unknown>;
 }
 

@@ -154,7 +154,7 @@ function addressFromString(credential: ClaimStoreCredential): Address {
 	const tls = mode === null ? (credential.tls ?? 'disable') : SSL_MODES.get(mode);
 	if (tls === undefined) {
 		throw misconfigured(
-			'The connection string has an sslmode that is not supported',
+			`The connection string has an sslmode that is not supported${/^[a-z-]{1,12}$/.test(mode ?? '') ? ` ("${mode}")` : ''}`,
 			'Use sslmode=disable, require, verify-ca or verify-full. The modes allow and prefer may connect without encryption.',
 		);
 	}

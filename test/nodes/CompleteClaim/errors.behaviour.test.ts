@@ -42,7 +42,7 @@ test.each<[string, string, object, () => Credentials]>([
 	['the expression of Outcome Reference fails', 'invalid_setting', { outcomeReference: broken }, good],
 	['an expression in the Options fails', 'invalid_setting', { options: { result: broken } }, good],
 	['the Outcome is unknown', 'invalid_setting', { outcome: 'vanished' }, good],
-	['the delay is none', 'invalid_setting', { outcome: 'retryableFailure', retryAfterSeconds: -1 }, good],
+	['the lease is none', 'invalid_setting', { outcome: 'extendLease', leaseSeconds: 0 }, good],
 ])('%s: nothing leaves by Recorded or Stale Claim, under every setting', async (_name, kind, parameters, credentials) => {
 	const handles = await claimHandles(workbench, ['d1', 'd2']);
 	for (const settings of everySetting) {
@@ -60,10 +60,11 @@ test.each<[string, string, object, () => Credentials]>([
 	expect((await workbench.rows()).map((row) => row.state)).toEqual(['processing', 'processing']);
 });
 
-test('an item whose field "claim" is foreign is refused and keeps it', async () => {
+// Refusing it would leave the claim open although the action is done.
+test('a foreign field "claim" is replaced, or kept beside another Result Field; the outcome is recorded either way', async () => {
 	const [handle] = await claimHandles(workbench, ['d1']);
 	const run = await workbench.run(settling({ claimFrom: 'handle', handle }), { items: [{ json: { claim: 'insurance 12' } }] });
-	expect(claimsOf(run, 'Complete', OPERATIONAL_ERROR)).toMatchObject([{ error: { kind: 'invalid_setting' } }]);
+	expect(run.outputOf('Done')).toMatchObject([{ claim: { status: 'recorded', deliveryId: 'd1' } }]);
 	const other = await workbench.run(settling({ claimFrom: 'handle', handle, options: { resultField: 'settled' } }), { items: [{ json: { claim: 'insurance 12' } }] });
 	expect(other.outputOf('Done')).toMatchObject([{ claim: 'insurance 12', settled: { status: 'recorded' } }]);
 });

@@ -29,9 +29,15 @@ test.each([
 	[{ executionMode: 'production', webhookUrl: 'http://n8n.example.com/webhook/x' }, 'live'],
 	// A sender's own field of that name is no Webhook item.
 	[{ executionMode: 'test' }, 'live'],
-])('an item with %j is a delivery in %s', async (json, environment) => {
-	await workbench.run(guarded(), { items: [{ json: { id: 'd1', ...json } }] });
+])('a sub-workflow that is not told how its root runs takes an item with %j as a delivery in %s', async (json, environment) => {
+	await workbench.run(guarded(), { mode: 'integrated', items: [{ json: { id: 'd1', ...json } }] });
 	expect(await environmentsOf()).toEqual([environment]);
+});
+
+// An element that was split from a body is the sender's own text: it must not turn a live delivery into a test.
+test.each([{ mode: 'webhook' }, { mode: 'integrated', rootExecutionMode: 'webhook' }] as const)('where n8n tells (%o), an item cannot call itself a test', async (options) => {
+	await workbench.run(guarded(), { ...options, items: [{ json: { id: 'd1', executionMode: 'test', webhookUrl: 'x' } }] });
+	expect(await environmentsOf()).toEqual(['live']);
 });
 
 test('a real sub-workflow call of a manual run claims in test, of a webhook in live', async () => {

@@ -73,11 +73,6 @@ describe('Stripe', () => {
 		expect(run.outputOf('Claim', NEW_CLAIM).map(({ id }) => id)).toEqual(['evt_1', 'evt_2']);
 		expect(claimsOf(run, 'Claim', KNOWN_DUPLICATE)).toMatchObject([{ deliveryId: 'evt_1' }]);
 	});
-
-	test('a test delivery of the editor claims in test', async () => {
-		const run = await workbench.run(guarded(preset('stripe')), { items: [webhookItem({}, event('evt_1'), { executionMode: 'test', webhookUrl: 'https://n8n.example.com/webhook-test/hook' })] });
-		expect(claimsOf(run, 'Claim', NEW_CLAIM)).toMatchObject([{ environment: 'test' }]);
-	});
 });
 
 describe('options over a preset', () => {

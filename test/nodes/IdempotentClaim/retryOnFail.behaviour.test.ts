@@ -77,15 +77,15 @@ describe('when every answer is lost', () => {
 		expect(await workbench.row('d1')).toMatchObject({ state: 'processing', version: 1 });
 	});
 
-	test('n8n\'s Retry On Fail finds the claim and knows it for its own', async () => {
+	test('what may have been claimed is put back, and n8n\'s Retry On Fail has it as new', async () => {
 		let tries = 0;
 		const store = () => workbench.credential(tries++ === 0 ? { port: proxy.port } : {});
 		// Operational Error is not connected: the first try throws.
 		const run = await workbench.run(guarded(claimNode({}, retrying), ['Claim -> Action']), { items: deliveries('d1', 'd2'), credentials: { store } });
 		expect(tries).toBe(2);
 		expect(claimsOf(run, 'Claim', NEW_CLAIM)).toMatchObject([
-			{ reason: 'first_delivery', version: 1, attempt: 1, deliveryId: 'd1' },
-			{ reason: 'first_delivery', version: 1, attempt: 1, deliveryId: 'd2' },
+			{ reason: 'retry', version: 2, attempt: 1, deliveryId: 'd1' },
+			{ reason: 'retry', version: 2, attempt: 1, deliveryId: 'd2' },
 		]);
 		expect(run.status).toBe('success');
 	});
