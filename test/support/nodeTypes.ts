@@ -104,6 +104,11 @@ const merge = nodeType('merge', { inputs: 2 }, async function () {
 	];
 });
 
+/** Merge by appending: each item is paired with the one that it is. */
+const append = nodeType('append', { inputs: 2 }, async function () {
+	return [[0, 1].flatMap((input) => this.getInputData(input).map((entry, item) => ({ ...entry, pairedItem: { item, input } })))];
+});
+
 /** Sends item 0, 2, … to output 0 and the others to output 1, paired: an If node. */
 const alternate = nodeType('alternate', { outputs: 2 }, async function () {
 	const items = this.getInputData().map((item, index) => ({ ...item, pairedItem: { item: index } }));
@@ -171,6 +176,7 @@ export const testNodeTypes: Record<string, INodeType> = {
 	'n8n-nodes-base.aggregate': aggregate,
 	'n8n-nodes-base.merge': merge,
 	'n8n-nodes-base.if': alternate,
+	'test.append': append,
 	'n8n-nodes-base.splitInBatches': loop,
 	'n8n-nodes-base.wait': wait,
 	'n8n-nodes-base.set': setFields,

@@ -60,6 +60,27 @@ test.each<[string, string, object, () => Credentials]>([
 	expect((await workbench.rows()).map((row) => row.state)).toEqual(['processing', 'processing']);
 });
 
+test('a wrong word for the outcome keeps the claim in sight: its identity and its handle', async () => {
+	const [handle] = await claimHandles(workbench, ['d1']);
+	const run = await workbench.run(settling({ claimFrom: 'handle', handle, options: { result: 'x'.repeat(70_000) } }), {});
+	expect(claimsOf(run, 'Complete', OPERATIONAL_ERROR)).toMatchObject([{ handle, deliveryId: 'd1', error: { kind: 'invalid_setting' } }]);
+});
+
+// Often a Retry-After header. What cannot be read as seconds must not leave the claim open.
+test.each<[unknown, number]>([
+	[0.5, 1],
+	['120', 120],
+	[172_800, 86_400],
+	[-5, 0],
+	['Wed, 21 Oct 2026 07:28:00 GMT', 60],
+])('Retry After %j means %d seconds', async (retryAfterSeconds, seconds) => {
+	const [handle] = await claimHandles(workbench, ['d1']);
+	const run = await workbench.run(settling({ claimFrom: 'handle', handle, outcome: 'retryableFailure', retryAfterSeconds: `={{ ${JSON.stringify(retryAfterSeconds)} }}` }), {});
+	const [claim] = claimsOf(run, 'Complete', RECORDED);
+	const { updated_at: at } = (await workbench.row('d1')) as { updated_at: Date };
+	expect(Math.round((Date.parse(String(claim.retryAt)) - at.getTime()) / 1000)).toBe(seconds);
+});
+
 // Refusing it would leave the claim open although the action is done.
 test('a foreign field "claim" is replaced, or kept beside another Result Field; the outcome is recorded either way', async () => {
 	const [handle] = await claimHandles(workbench, ['d1']);

@@ -1,6 +1,6 @@
 import type { IDataObject } from 'n8n-workflow';
 import type { TestNode, TestWorkflow } from '../../support/engine';
-import { claimNode, claimsOf, completeNode, deliveries, guarded, OPERATIONAL_ERROR, RECORDED, Workbench } from '../../support/workbench';
+import { claimNode, claimsOf, completeNode, deliveries, guarded, NEW_CLAIM, OPERATIONAL_ERROR, RECORDED, Workbench } from '../../support/workbench';
 import { anyText, textWith } from '../../support/matchers';
 
 /**
@@ -213,6 +213,44 @@ describe('in doubt it refuses, and says what to do', () => {
 		const run = await workbench.run(workflow, { items: named('a') });
 		expect(claimsOf(run, 'Complete', OPERATIONAL_ERROR)).toMatchObject([{ error: { kind: 'invalid_setting' } }]);
 		expect(await states()).toEqual({ 'd-a': 'received' });
+	});
+});
+
+describe('what a sender writes into a body', () => {
+	/** The guard, then a node that puts the body's fields over the item, then Complete Claim. */
+	const spread = (fields: object) => between(type('set', { fields: JSON.stringify(fields) }));
+
+	test('is no handle of this execution: somebody else\'s claim is not settled', async () => {
+		const victim = claimsOf(await workbench.run(guarded(), { items: named('victim'), executionId: '1' }), 'Claim', NEW_CLAIM)[0];
+		await workbench.run(spread({ claim: victim }), { items: named('a'), executionId: '2' });
+		expect(await states()).toEqual({ 'd-a': 'completed', 'd-victim': 'processing' });
+	});
+
+	test.each([{ claim: { plan: 'gold' } }, { claim: { status: 'new', handle: 'claim1.xyz', idempotencyKey: null } }])('does not keep the item\'s own claim from being found: %j', async (fields) => {
+		await workbench.run(spread(fields), { items: named('a') });
+		expect(await states()).toEqual({ 'd-a': 'completed' });
+	});
+});
+
+describe('new and known deliveries brought together again', () => {
+	const together = (...behind: TestNode[]): TestWorkflow => {
+		const workflow = between(type('noOp'), { type: 'test.append' }, ...behind);
+		workflow.lines = workflow.lines.filter((line) => line !== 'Claim[1] -> Duplicate');
+		workflow.lines.push('Claim[1] -> Between 1[1]');
+		return workflow;
+	};
+	beforeEach(async () => void (await workbench.run(guarded(), { items: named('a', 'c'), executionId: '1' })));
+
+	test('with pairing: each is what it is', async () => {
+		const run = await workbench.run(together(type('httpRequest')), { items: named('a', 'b', 'c'), executionId: '2' });
+		expect(claimsOf(run, 'Complete', OPERATIONAL_ERROR)).toHaveLength(2);
+		expect(await states()).toEqual({ 'd-a': 'processing', 'd-b': 'completed', 'd-c': 'processing' });
+	});
+
+	test('behind a Code node that gives no pairing: none is settled', async () => {
+		const run = await workbench.run(together(type('code', { how: 'reversed' })), { items: named('a', 'b', 'c'), executionId: '2' });
+		expect(claimsOf(run, 'Complete', RECORDED)).toEqual([]);
+		expect(await states()).toEqual(allOpen);
 	});
 });
 

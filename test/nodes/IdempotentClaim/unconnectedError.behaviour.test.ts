@@ -84,6 +84,13 @@ test.each([{ executeOnce: true }, { executeOnce: true, ...retrying }])('with %o 
 	expect(await workbench.rows()).toEqual([]);
 });
 
+test('wired only to a node that is switched off, which leads nowhere: as if not connected', async () => {
+	const workflow = guarded();
+	workflow.nodes.Alarm = { ...workflow.nodes.Alarm, disabled: true };
+	const run = await workbench.run(workflow, { items: mixed() });
+	expect([run.status, run.ran('Action')]).toEqual(['error', false]);
+});
+
 test.each(['continueRegularOutput', 'continueErrorOutput'] as const)('On Error "%s": the person chose to go on; only claimed items do', async (onError) => {
 	const run = await workbench.run(guarded(claimNode({}, { onError }), unconnected), { items: mixed() });
 	expect(run.status).toBe('success');
