@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
 import { sandboxAddress } from './support/address';
 import { ClaimTable } from './support/claimTable';
 import { Editor } from './support/editor';
@@ -170,11 +172,20 @@ describe('The nodes on the canvas', () => {
 });
 
 describe('The guarded-webhook example', () => {
-	test('opens whole, with nothing to mend', async () => {
-		await editor.page.setViewportSize({ width: 1800, height: 1000 });
-		await editor.openWorkflow(sandboxAddress().workflows['guarded-webhook'].id);
+	test('opens whole when it is imported, with nothing to mend but the credential', async () => {
+		const example = JSON.parse(await readFile(path.join(__dirname, '../../examples/guarded-webhook.json'), 'utf8')) as { nodes: Array<{ type: string; credentials?: unknown }> };
+		for (const { type, credentials } of example.nodes) {
+			expect({ type, credentials }).toEqual({ type, credentials: undefined });
+		}
+		const ours = example.nodes.filter(({ type }) => type.startsWith('n8n-nodes-idempotent-claim.'));
+		for (const one of ours) one.credentials = { claimStoreApi: sandboxAddress().credential };
+		const n8n = await N8n.signIn();
+		const { id } = await n8n.rest.post<{ id: string }>('/rest/workflows', { ...example, name: 'Imported Example' });
+
+		await editor.page.setViewportSize({ width: 2600, height: 1500 });
+		await editor.openWorkflow(id);
 		await editor.fitToView();
 		expect(await editor.part('node-issues').count()).toBe(0);
-		await editor.screenshot('guarded-webhook example');
+		await editor.pictureOfWorkflow('guarded-webhook example');
 	});
 });

@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { Client } from 'pg';
 import { sandboxAddress } from './support/address';
+import { N8n } from './support/n8n';
 import { until } from './support/until';
+import { idempotentClaim, webhook } from './support/workflow';
 
 /** n8n gives itself 30 s by default; one that is idle but for our pool needs a fraction of that. */
 const SECONDS_TO_STOP = 10;
@@ -13,6 +15,7 @@ test('n8n stops promptly while the pool to the claim store is open, and its log 
 	const marker = `secret-${randomUUID()}`;
 	const answers = [await deliver(`evt_${randomUUID()}`), await deliver(undefined), await deliver(`evt_${randomUUID()}`)];
 	expect(answers).toEqual([200, 400, 200]);
+	await failLoudly(marker);
 	expect(await connectionsOfN8n()).toBeGreaterThan(0);
 
 	const pid = await pidOfN8n(new URL(n8nUrl).port);
@@ -23,8 +26,9 @@ test('n8n stops promptly while the pool to the claim store is open, and its log 
 	await until('n8n has closed its connections to the claim store', 5, async () => (await connectionsOfN8n()) === 0);
 
 	const log = await readFile(logFile, 'utf8');
-	// Otherwise nothing would be proved: n8n logs at level debug, and has logged this run.
-	expect(log).toMatch(/debug/i);
+	// Otherwise nothing would be proved: n8n logs at level debug, and has logged the error.
+	expect(log).toContain('| debug |');
+	expect(log).toContain('The delivery ID is missing');
 	expect(log).toContain('Editor is now accessible');
 	for (const secret of [marker, claimStoreDatabase.password, login.password, 'postgres://', 'postgresql://', 'not-the-password']) {
 		expect(linesWith(log, secret)).toEqual([]);
@@ -37,6 +41,14 @@ test('n8n stops promptly while the pool to the claim store is open, and its log 
 		return response.status;
 	}
 });
+
+/** Without a wire at Operational Error a bad delivery fails the execution, and n8n logs the error. */
+async function failLoudly(marker: string): Promise<void> {
+	const n8n = await N8n.signIn();
+	const workflow = await n8n.publish({ name: 'Fails loudly', nodes: [webhook('fails-loudly'), idempotentClaim({ source: 'shutdown', deliveryId: '={{ $json.body.id }}' })], wires: ['Webhook > Idempotent Claim'] });
+	await fetch(`${sandboxAddress().n8nUrl}/webhook/fails-loudly`, { method: 'POST', headers: { 'content-type': 'application/json', authorization: marker }, body: JSON.stringify({ note: marker }) });
+	expect((await n8n.onlyExecution(workflow)).status).toBe('error');
+}
 
 function linesWith(log: string, text: string): string[] {
 	return log.split('\n').filter((line) => line.includes(text));

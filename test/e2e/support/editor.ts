@@ -5,6 +5,8 @@ import { RESULTS_FOLDER, sandboxAddress } from './address';
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 const ARGUMENTS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
 const PATIENCE_MS = 30_000;
+/** Pixels around a picture of the canvas. */
+const MARGIN = 24;
 
 /** n8n's editor in a real browser, signed in as the owner. */
 export class Editor {
@@ -39,6 +41,17 @@ export class Editor {
 	async screenshot(name: string): Promise<void> {
 		await this.dismissNotices();
 		await this.page.screenshot({ path: this.pathOf(name), animations: 'disabled' });
+	}
+
+	/** A picture of the canvas's content alone, without the editor around it. */
+	async pictureOfWorkflow(name: string): Promise<void> {
+		const boxes = await Promise.all((await this.page.locator('.vue-flow__node').all()).map(async (node) => await node.boundingBox()));
+		const shown = boxes.filter((box) => box !== null);
+		const left = Math.min(...shown.map(({ x }) => x)) - MARGIN;
+		const top = Math.min(...shown.map(({ y }) => y)) - MARGIN;
+		const right = Math.max(...shown.map(({ x, width }) => x + width)) + MARGIN;
+		const bottom = Math.max(...shown.map(({ y, height }) => y + height)) + MARGIN;
+		await this.page.screenshot({ path: this.pathOf(name), clip: { x: left, y: top, width: right - left, height: bottom - top } });
 	}
 
 	/** Closes what n8n has to say in its corner, so that the next notice is a new one. */

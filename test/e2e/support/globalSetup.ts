@@ -1,14 +1,13 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { freePorts } from '../../../sandbox/ports';
-import { createProgress } from '../../../sandbox/progress';
-import { SANDBOX_STAGES, startSandbox, type Sandbox } from '../../../sandbox/sandbox';
 import { RESULTS_FOLDER, type SandboxAddress } from './address';
 
 declare global {
 	// The only thing that setup and teardown share; test files see the environment variable.
-	var e2e: { sandbox: Sandbox; folder: string } | undefined;
+	var e2e: { sandbox: ChildProcess; folder: string } | undefined;
 }
 
 /** One sandbox for the whole run, with ports and data of its own: one that `npm start` runs is not touched. */
@@ -18,28 +17,15 @@ export default async function globalSetup(): Promise<void> {
 	const folder = await mkdtemp(path.join(os.tmpdir(), 'idempotent-claim-e2e-'));
 	// Started by root, PostgreSQL runs as another user, who must get through this folder.
 	await chmod(folder, 0o755);
-	const ports = await freePorts();
-	try {
-		const sandbox = await withDebugLog(folder, async () => await startSandbox({ dataFolder: folder, ports, progress: createProgress(SANDBOX_STAGES) }));
-		globalThis.e2e = { sandbox, folder };
-		const { n8nUrl, login, workflows, claimStoreDatabase, destinationUrl, logFile } = sandbox;
-		const { id, name } = sandbox.credential;
-		const address: SandboxAddress = { n8nUrl, login, credential: { id, name }, workflows, claimStoreDatabase, claimStorePort: ports.claimStore, destinationUrl, logFile };
-		process.env.E2E_SANDBOX = JSON.stringify(address);
-	} catch (error) {
-		await rm(folder, { recursive: true, force: true });
-		throw error;
-	}
-}
-
-/** n8n reads further settings from a `.env` in the folder that it is started in. */
-async function withDebugLog<Result>(folder: string, start: () => Promise<Result>): Promise<Result> {
+	// n8n reads further settings from a `.env` in the folder that it is started in.
 	await writeFile(path.join(folder, '.env'), 'N8N_LOG_LEVEL=debug\n');
-	const before = process.cwd();
-	process.chdir(folder);
-	try {
-		return await start();
-	} finally {
-		process.chdir(before);
+
+	const sandbox = fork(path.join(__dirname, 'sandboxProcess.ts'), [folder], { execArgv: ['--import', require.resolve('tsx')], cwd: folder });
+	globalThis.e2e = { sandbox, folder };
+	const [address] = (await Promise.race([once(sandbox, 'message'), once(sandbox, 'exit')])) as [SandboxAddress | number];
+	if (typeof address !== 'object' || address === null) {
+		await rm(folder, { recursive: true, force: true });
+		throw new Error('The sandbox did not start; what it said is above.');
 	}
+	process.env.E2E_SANDBOX = JSON.stringify(address);
 }
