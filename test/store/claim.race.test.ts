@@ -34,6 +34,8 @@ async function race(orders: RaceOrder[]): Promise<RaceReport[]> {
 
 /** Sessions that wait for the table. */
 async function waiting(): Promise<number> {
+	// Inside the transaction that holds the lock, the activity is a snapshot of the first look.
+	await database.query('SELECT pg_stat_clear_snapshot()');
 	const [{ count }] = await database.query<{ count: number }>(
 		`SELECT count(*)::int AS count FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
 	);
