@@ -79,7 +79,7 @@ describe('The nodes on the canvas', () => {
 	const deliveryId = `evt_${randomUUID().slice(0, 8)}`;
 
 	beforeAll(async () => {
-		const n8n = await N8n.signIn();
+		const n8n = new N8n();
 		const { id } = await n8n.create({
 			name: 'Try the Claim Nodes',
 			nodes: [
@@ -179,7 +179,7 @@ describe('The guarded-webhook example', () => {
 		}
 		const ours = example.nodes.filter(({ type }) => type.startsWith('n8n-nodes-idempotent-claim.'));
 		for (const one of ours) one.credentials = { claimStoreApi: sandboxAddress().credential };
-		const n8n = await N8n.signIn();
+		const n8n = new N8n();
 		const { id } = await n8n.rest.post<{ id: string }>('/rest/workflows', { ...example, name: 'Imported Example' });
 
 		await editor.page.setViewportSize({ width: 2600, height: 1500 });

@@ -11,7 +11,7 @@ let n8n: N8n;
 let claims: ClaimTable;
 
 beforeAll(async () => {
-	n8n = await N8n.signIn();
+	n8n = new N8n();
 	claims = new ClaimTable();
 });
 

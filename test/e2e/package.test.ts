@@ -10,7 +10,7 @@ interface NodeType {
 }
 
 test('n8n has loaded the packed package: both nodes under their type names, with outputs, credential and icons', async () => {
-	const { rest } = await N8n.signIn();
+	const { rest } = new N8n();
 	const names = ['n8n-nodes-idempotent-claim.idempotentClaim', 'n8n-nodes-idempotent-claim.completeClaim'];
 	const types = await rest.post<NodeType[]>('/rest/node-types', { nodeInfos: names.map((name) => ({ name, version: 1 })) });
 

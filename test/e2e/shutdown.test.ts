@@ -44,7 +44,7 @@ test('n8n stops promptly while the pool to the claim store is open, and its log 
 
 /** Without a wire at Operational Error a bad delivery fails the execution, and n8n logs the error. */
 async function failLoudly(marker: string): Promise<void> {
-	const n8n = await N8n.signIn();
+	const n8n = new N8n();
 	const workflow = await n8n.publish({ name: 'Fails loudly', nodes: [webhook('fails-loudly'), idempotentClaim({ source: 'shutdown', deliveryId: '={{ $json.body.id }}' })], wires: ['Webhook > Idempotent Claim'] });
 	await fetch(`${sandboxAddress().n8nUrl}/webhook/fails-loudly`, { method: 'POST', headers: { 'content-type': 'application/json', authorization: marker }, body: JSON.stringify({ note: marker }) });
 	expect((await n8n.onlyExecution(workflow)).status).toBe('error');

@@ -17,7 +17,7 @@ let claims: ClaimTable;
 let longWait: Started;
 
 beforeAll(async () => {
-	n8n = await N8n.signIn();
+	n8n = new N8n();
 	claims = new ClaimTable();
 	longWait = await start({ between: [node('wait', 1.1, { resume: 'timeInterval', amount: WAIT_SECONDS, unit: 'seconds' })] });
 });

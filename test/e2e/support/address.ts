@@ -9,6 +9,8 @@ export const RESULTS_FOLDER = path.join(__dirname, '..', 'results');
 export interface SandboxAddress {
 	n8nUrl: string;
 	login: { email: string; password: string };
+	/** Of the owner's login to the REST interface that this run shares. */
+	sessionCookie: string;
 	/** The claim store's credential in n8n. */
 	credential: { id: string; name: string };
 	/** The imported examples, by their file's name without `.json`. */

@@ -10,6 +10,14 @@ declare global {
 	var e2e: { sandbox: ChildProcess; folder: string } | undefined;
 }
 
+const N8N_SETTINGS = [
+	'N8N_LOG_LEVEL=debug',
+	// With its usual two connections n8n can wait so long for one, under load, that it takes its own database for
+	// dead, and answers every webhook with 503 before a workflow starts.
+	'DB_POSTGRESDB_POOL_SIZE=10',
+	'DB_PING_TIMEOUT_MS=30000',
+];
+
 /** One sandbox for the whole run, with ports and data of its own: one that `npm start` runs is not touched. */
 export default async function globalSetup(): Promise<void> {
 	await rm(RESULTS_FOLDER, { recursive: true, force: true });
@@ -18,7 +26,7 @@ export default async function globalSetup(): Promise<void> {
 	// Started by root, PostgreSQL runs as another user, who must get through this folder.
 	await chmod(folder, 0o755);
 	// n8n reads further settings from a `.env` in the folder that it is started in.
-	await writeFile(path.join(folder, '.env'), 'N8N_LOG_LEVEL=debug\n');
+	await writeFile(path.join(folder, '.env'), N8N_SETTINGS.join('\n'));
 
 	const sandbox = fork(path.join(__dirname, 'sandboxProcess.ts'), [folder], { execArgv: ['--import', require.resolve('tsx')], cwd: folder });
 	globalThis.e2e = { sandbox, folder };

@@ -1,5 +1,4 @@
-import { N8nRest } from '../../../sandbox/rest';
-import { sandboxAddress } from './address';
+import { Session } from './session';
 import { until } from './until';
 import { buildWorkflow, type WorkflowPlan } from './workflow';
 
@@ -38,14 +37,7 @@ const SECONDS_TO_PUBLISH = 30;
 
 /** n8n as its owner uses it, over the editor's own REST interface. */
 export class N8n {
-	private constructor(readonly rest: N8nRest) {}
-
-	static async signIn(): Promise<N8n> {
-		const { n8nUrl, login } = sandboxAddress();
-		const rest = new N8nRest(n8nUrl);
-		await rest.signIn(login);
-		return new N8n(rest);
-	}
+	readonly rest = Session.ofThisRun();
 
 	async create(plan: WorkflowPlan): Promise<SavedWorkflow> {
 		return await this.rest.post<SavedWorkflow>('/rest/workflows', buildWorkflow(plan));

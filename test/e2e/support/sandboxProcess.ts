@@ -2,6 +2,7 @@ import { freePorts } from '../../../sandbox/ports';
 import { createProgress } from '../../../sandbox/progress';
 import { SANDBOX_STAGES, startSandbox, type Sandbox } from '../../../sandbox/sandbox';
 import type { SandboxAddress } from './address';
+import { Session } from './session';
 
 /**
  * The sandbox in a process of its own: a run that is broken off, however it ends, closes the channel to this
@@ -18,13 +19,16 @@ async function main(): Promise<void> {
 
 	const ports = await freePorts();
 	const sandbox = await startSandbox({ dataFolder: process.argv[2], ports, progress: createProgress(SANDBOX_STAGES), cancelSignal: cancel.signal });
-	process.send?.(describe(sandbox, ports.claimStore));
+	process.send?.(await describe(sandbox, ports.claimStore));
 	await ended;
 	await sandbox.stop();
 }
 
-function describe({ n8nUrl, login, credential: { id, name }, workflows, claimStoreDatabase, destinationUrl, logFile }: Sandbox, claimStorePort: number): SandboxAddress {
-	return { n8nUrl, login, credential: { id, name }, workflows, claimStoreDatabase, claimStorePort, destinationUrl, logFile };
+async function describe(sandbox: Sandbox, claimStorePort: number): Promise<SandboxAddress> {
+	const { n8nUrl, login, workflows, claimStoreDatabase, destinationUrl, logFile } = sandbox;
+	const { id, name } = sandbox.credential;
+	const { cookie } = await Session.open(n8nUrl, login);
+	return { n8nUrl, login, sessionCookie: cookie, credential: { id, name }, workflows, claimStoreDatabase, claimStorePort, destinationUrl, logFile };
 }
 
 main().then(
