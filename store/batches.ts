@@ -1,6 +1,9 @@
+import type { Doubt } from './connection/connection';
+import { asClaimError, isStoreTrouble, outcomeUnknown, type ClaimError } from './errors';
+
 /**
  * Cuts what is to be done into statements: each names an identity at most once, in one order for all processes (so
- * that two batches do not wait for each other), and none grows beyond a bound.
+ * that two batches do not wait for each other), and none grows beyond a bound. Every item gets exactly one answer.
  */
 
 /** Items per statement at the most. */
@@ -8,8 +11,53 @@ const MAX_ITEMS = 500;
 /** Characters of payload and other large texts per statement, about. */
 const MAX_CHARACTERS = 4 * 1024 * 1024;
 
+/** What is to be done with many items. */
+export interface Batch<Item, Answer> {
+	/** The identity that an item is about. */
+	key: (item: Item) => string;
+	/** How much an item adds to its statement. */
+	characters: (item: Item) => number;
+	/** How many statements run at once where a portion is taken apart. */
+	parallel: number;
+	/** Puts into `answers` what it finds out; throws what concerns all items that are left. */
+	together: (portion: readonly Item[], answers: Map<Item, Answer>, doubt: Doubt) => Promise<void>;
+	failed: (error: ClaimError) => Answer;
+}
+
+/** The answers, in the order of the items. Never throws: what fails is the answer of the items that it concerns. */
+export async function answerEach<Item, Answer>(items: readonly Item[], batch: Batch<Item, Answer>): Promise<Answer[]> {
+	const answers = new Map<Item, Answer>();
+	for (const wave of waves(items, batch.key)) {
+		for (const portion of portions(wave, batch)) {
+			await answerPortion(batch, portion, answers, { inDoubt: false });
+		}
+	}
+	return items.map((item) => answers.get(item) ?? batch.failed(asClaimError(undefined)));
+}
+
+async function answerPortion<Item, Answer>(batch: Batch<Item, Answer>, portion: readonly Item[], answers: Map<Item, Answer>, doubt: Doubt): Promise<void> {
+	try {
+		await batch.together(portion, answers, doubt);
+	} catch (failure) {
+		const open = portion.filter((item) => !answers.has(item));
+		const error = asClaimError(failure);
+		if (portion.length > 1 && mayConcernOneItem(error)) {
+			await eachLimited(open, batch.parallel, async (item) => await answerPortion(batch, [item], answers, { ...doubt }));
+			return;
+		}
+		// Of what may have been written, nothing can be said for certain any more, whatever went wrong later.
+		const answer = batch.failed(doubt.inDoubt && isStoreTrouble(error.kind) ? outcomeUnknown() : error);
+		for (const item of open) answers.set(item, answer);
+	}
+}
+
+/** A refusal that one item's key or value may have caused: then its neighbours must not share it. */
+function mayConcernOneItem(error: ClaimError): boolean {
+	return error.sqlState !== null && (error.kind === 'store_busy' || error.kind === 'unexpected' || error.sqlState.startsWith('23'));
+}
+
 /** First occurrences, then second ones, and so on: within a wave each key stands once, and waves keep input order. */
-export function waves<T>(items: readonly T[], key: (item: T) => string): T[][] {
+function waves<T>(items: readonly T[], key: (item: T) => string): T[][] {
 	const result: T[][] = [];
 	const seen = new Map<string, number>();
 	for (const item of items) {
@@ -21,10 +69,10 @@ export function waves<T>(items: readonly T[], key: (item: T) => string): T[][] {
 }
 
 /** One wave in statements' portions, ordered by key. */
-export function portions<T>(wave: readonly T[], key: (item: T) => string, characters: (item: T) => number): T[][] {
+function portions<Item>(wave: readonly Item[], { key, characters }: Pick<Batch<Item, unknown>, 'key' | 'characters'>): Item[][] {
 	const keyed = wave.map((item) => ({ item, key: key(item) })).sort((a, b) => (a.key < b.key ? -1 : 1));
-	const result: T[][] = [];
-	let size = Infinity;
+	const result: Item[][] = [];
+	let size = 0;
 	for (const { item } of keyed) {
 		const portion = result.at(-1);
 		if (portion === undefined || portion.length === MAX_ITEMS || size + characters(item) > MAX_CHARACTERS) {
@@ -38,16 +86,11 @@ export function portions<T>(wave: readonly T[], key: (item: T) => string, charac
 	return result;
 }
 
-/** Runs `work` on every item, at most `limit` at a time, and gives the results in order. */
-export async function mapLimited<T, R>(items: readonly T[], limit: number, work: (item: T) => Promise<R>): Promise<R[]> {
-	const results = new Array<R>(items.length);
-	let next = 0;
+/** Runs `work` on every item, at most `limit` at a time. */
+async function eachLimited<T>(items: readonly T[], limit: number, work: (item: T) => Promise<void>): Promise<void> {
+	const queue = [...items];
 	const worker = async () => {
-		while (next < items.length) {
-			const index = next++;
-			results[index] = await work(items[index]);
-		}
+		for (let item = queue.shift(); item !== undefined; item = queue.shift()) await work(item);
 	};
-	await Promise.all(Array.from({ length: Math.min(limit, items.length) }, worker));
-	return results;
+	await Promise.all(Array.from({ length: Math.max(1, limit) }, worker));
 }

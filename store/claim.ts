@@ -1,7 +1,7 @@
-import { mapLimited, portions, waves } from './batches';
-import { decideClaim, duplicateOfLive, type ClaimChange, type ClaimDecision, type DuplicateReason } from './decisions';
+import { answerEach } from './batches';
 import type { Doubt } from './connection/connection';
-import { asClaimError, ClaimError, invalidSetting, isStoreTrouble, outcomeUnknown } from './errors';
+import { decideClaim, duplicateOfLive, type ClaimChange, type ClaimDecision, type DuplicateReason } from './decisions';
+import { ClaimError, invalidSetting, outcomeUnknown } from './errors';
 import { identityText, type Identity } from './identity';
 import type { ClaimReason, ClaimRecord, Operation, Owner } from './record';
 import type { ClaimRequest } from './request';
@@ -27,13 +27,14 @@ const MAX_ROUNDS = 6;
  * record. Never throws: what fails is the answer of the items that it concerns.
  */
 export async function claimDeliveries(table: ClaimTable, operation: Operation, owner: Owner, requests: readonly ClaimRequest[]): Promise<ClaimAnswer[]> {
-	const answers = new Map<ClaimRequest, ClaimAnswer>();
-	for (const wave of waves(requests, identityOf)) {
-		for (const portion of portions(wave, identityOf, ({ payload }) => payload.json?.length ?? 0)) {
-			await claimPortion({ table, operation, owner, answers, doubt: { inDoubt: false } }, portion);
-		}
-	}
-	return requests.map((request) => answers.get(request) ?? { verdict: 'error', error: asClaimError(undefined), record: null, payloadChanged: null });
+	return await answerEach<ClaimRequest, ClaimAnswer>(requests, {
+		key: identityOf,
+		characters: ({ payload }) => payload.json?.length ?? 0,
+		// Half, so that other keys are not kept waiting by those that wait for a lock.
+		parallel: Math.floor(table.connection.settings.maxConnections / 2),
+		together: async (portion, answers, doubt) => await claimTogether({ table, operation, owner, answers, doubt }, portion),
+		failed: (error) => ({ verdict: 'error', error, record: null, payloadChanged: null }),
+	});
 }
 
 function identityOf(request: ClaimRequest): string {
@@ -45,31 +46,7 @@ interface Work {
 	operation: Operation;
 	owner: Owner;
 	answers: Map<ClaimRequest, ClaimAnswer>;
-	/** Of this portion: whether a statement that may have claimed went unanswered. */
 	doubt: Doubt;
-}
-
-async function claimPortion(work: Work, portion: readonly ClaimRequest[]): Promise<void> {
-	const { answers, doubt } = work;
-	try {
-		await claimTogether(work, portion);
-	} catch (failure) {
-		const open = portion.filter((request) => !answers.has(request));
-		const error = asClaimError(failure);
-		if (portion.length > 1 && mayConcernOneItem(error)) {
-			const limit = Math.max(1, Math.floor(work.table.connection.settings.maxConnections / 2));
-			await mapLimited(open, limit, async (request) => await claimPortion({ ...work, doubt: { ...doubt } }, [request]));
-		} else {
-			// Of what may have been written, nothing can be said for certain any more, whatever went wrong later.
-			const answer = doubt.inDoubt && isStoreTrouble(error.kind) ? outcomeUnknown() : error;
-			for (const request of open) answers.set(request, { verdict: 'error', error: answer, record: null, payloadChanged: null });
-		}
-	}
-}
-
-/** A refusal that one item's key or value may have caused: then its neighbours must not share it. */
-function mayConcernOneItem(error: ClaimError): boolean {
-	return error.sqlState !== null && (error.kind === 'store_busy' || error.kind === 'unexpected' || error.sqlState.startsWith('23'));
 }
 
 async function claimTogether(work: Work, portion: readonly ClaimRequest[]): Promise<void> {

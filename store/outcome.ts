@@ -1,7 +1,7 @@
-import { portions, waves } from './batches';
+import { answerEach } from './batches';
 import { decideOutcome, type OutcomeKind, type StaleReason } from './decisions';
 import type { Doubt } from './connection/connection';
-import { asClaimError, ClaimError, isStoreTrouble, outcomeUnknown } from './errors';
+import { ClaimError, outcomeUnknown } from './errors';
 import { identityText } from './identity';
 import type { ClaimRecord, Owner } from './record';
 import { noteStaleReferences, type StaleReference } from './statements/noteStaleReferences';
@@ -23,15 +23,15 @@ const MAX_ROUNDS = 6;
  * of the items that it concerns.
  */
 export async function settleClaims(table: ClaimTable, outcome: OutcomeKind, caller: Owner, requests: readonly OutcomeRequest[]): Promise<OutcomeAnswer[]> {
-	const answers = new Map<OutcomeRequest, OutcomeAnswer>();
 	// Where nothing was to be done, nothing was created.
 	const asked = outcome === 'noActionNeeded' ? requests.map((request) => ({ ...request, reference: null })) : requests;
-	for (const wave of waves(asked, identityOf)) {
-		for (const portion of portions(wave, identityOf, ({ result }) => result?.length ?? 0)) {
-			await settlePortion({ table, outcome, caller, answers, doubt: { inDoubt: false } }, portion);
-		}
-	}
-	return asked.map((request) => answers.get(request) ?? { verdict: 'error', error: asClaimError(undefined) });
+	return await answerEach<OutcomeRequest, OutcomeAnswer>(asked, {
+		key: identityOf,
+		characters: ({ result }) => result?.length ?? 0,
+		parallel: Math.floor(table.connection.settings.maxConnections / 2),
+		together: async (portion, answers, doubt) => await settleTogether({ table, outcome, caller, answers, doubt }, portion),
+		failed: (error) => ({ verdict: 'error', error }),
+	});
 }
 
 function identityOf({ claim }: OutcomeRequest): string {
@@ -43,25 +43,7 @@ interface Work {
 	outcome: OutcomeKind;
 	caller: Owner;
 	answers: Map<OutcomeRequest, OutcomeAnswer>;
-	/** Of this portion: whether a statement that may have recorded went unanswered. */
 	doubt: Doubt;
-}
-
-async function settlePortion(work: Work, portion: readonly OutcomeRequest[]): Promise<void> {
-	const { answers, doubt } = work;
-	try {
-		await settleTogether(work, portion);
-	} catch (failure) {
-		const error = asClaimError(failure);
-		const open = portion.filter((request) => !answers.has(request));
-		if (portion.length > 1 && error.sqlState !== null) {
-			for (const request of open) await settlePortion({ ...work, doubt: { ...doubt } }, [request]);
-		} else {
-			// Of what may have been written, nothing can be said for certain any more, whatever went wrong later.
-			const answer = doubt.inDoubt && isStoreTrouble(error.kind) ? outcomeUnknown() : error;
-			for (const request of open) answers.set(request, { verdict: 'error', error: answer });
-		}
-	}
 }
 
 async function settleTogether({ table, outcome, caller, answers, doubt }: Work, portion: readonly OutcomeRequest[]): Promise<void> {
