@@ -27,11 +27,6 @@ export interface Execution {
 	errorMessage: string | undefined;
 }
 
-interface ExecutionPage {
-	results: Array<{ id: string }>;
-	nextCursor: string | null;
-}
-
 const FINISHED = ['success', 'error', 'crashed', 'canceled'];
 const SECONDS_TO_PUBLISH = 30;
 
@@ -60,18 +55,20 @@ export class N8n {
 		return await this.rest.post(`/rest/workflows/${workflow.id}/run`, { triggerToStartFrom: { name: trigger } });
 	}
 
-	/** The IDs of all executions of a workflow. */
+	/** The IDs of a workflow's executions, at most the latest hundred: n8n's list loses some between two pages. */
 	async executionIds({ id }: { id: string }): Promise<string[]> {
-		// A Set, because one that ends between two pages may be on both.
-		const ids = new Set<string>();
-		const filter = encodeURIComponent(JSON.stringify({ workflowId: id }));
-		let cursor: string | null = null;
-		do {
-			const page: ExecutionPage = await this.rest.get(`/rest/executions?limit=100&filter=${filter}${cursor ? `&cursor=${cursor}` : ''}`);
-			for (const execution of page.results) ids.add(execution.id);
-			cursor = page.nextCursor;
-		} while (cursor !== null);
-		return [...ids];
+		return await this.latestExecutionIds({ workflowId: id });
+	}
+
+	/** n8n counts its executions up, over all workflows. */
+	async newestExecutionId(): Promise<number> {
+		return Math.max(0, ...(await this.latestExecutionIds({})).map(Number));
+	}
+
+	private async latestExecutionIds(filter: { workflowId?: string }): Promise<string[]> {
+		const { results } = await this.rest.get<{ results: Array<{ id: string }> }>(`/rest/executions?limit=100&filter=${encodeURIComponent(JSON.stringify(filter))}`);
+		// A Set, because one that ends at this moment may be listed as running and as ended.
+		return [...new Set(results.map(({ id }) => id))];
 	}
 
 	async execution(id: string): Promise<Execution> {
