@@ -118,6 +118,9 @@ function environment({ installation, folder, database, ports }: N8nOptions): Nod
 		DB_POSTGRESDB_DATABASE: database.database,
 		DB_POSTGRESDB_USER: database.user,
 		DB_POSTGRESDB_PASSWORD: database.password,
+		// With its two connections n8n takes its busy database for a lost one, and answers 503 before any workflow runs.
+		DB_POSTGRESDB_POOL_SIZE: '10',
+		DB_PING_TIMEOUT_MS: '30000',
 		N8N_UNVERIFIED_PACKAGES_ENABLED: 'true',
 		// Nothing in the sandbox speaks to the outside.
 		N8N_DIAGNOSTICS_ENABLED: 'false',

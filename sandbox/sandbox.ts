@@ -5,7 +5,7 @@ import { ensureDatabase, type Database } from './databases';
 import { DestinationClient, startDestination } from './destination';
 import { installN8n } from './install';
 import { startN8n, type N8nOptions, type RunningN8n } from './n8n';
-import { installIntoN8n, packPackage } from './package';
+import { installIntoN8n, packPackage } from './packedPackage';
 import { checkPortsAreFree } from './ports';
 import { startPostgresApart } from './postgresProcess';
 import type { Progress } from './progress';

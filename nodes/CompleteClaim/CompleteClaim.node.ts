@@ -11,7 +11,8 @@ export class CompleteClaim implements INodeType {
 		icon: { light: 'file:completeClaim.svg', dark: 'file:completeClaim.dark.svg' },
 		group: ['transform'],
 		version: 1,
-		subtitle: '={{ $parameter["outcome"] }}',
+		subtitle:
+			'={{ ({ completed: "completed", noActionNeeded: "no action needed", retryableFailure: "retryable failure", outcomeUncertain: "outcome uncertain", needsReview: "needs review", extendLease: "extend lease" })[$parameter["outcome"]] }}',
 		description: 'Record what became of a claimed webhook delivery, so that it is neither repeated nor forgotten',
 		defaults: { name: 'Complete Claim' },
 		inputs: [NodeConnectionTypes.Main],

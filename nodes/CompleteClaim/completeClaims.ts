@@ -5,7 +5,7 @@ import { asClaimError, type ClaimError, invalidSetting } from '../../store/error
 import { handleOf, readHandle, type Ownership } from '../../store/handle';
 import type { OutcomeAnswer } from '../../store/outcome';
 import type { OutcomeRequest } from '../../store/statements/recordOutcomes';
-import { claimFieldJson, withClaim, withSharedResponseCode, type ClaimField } from '../shared/claimField';
+import { claimFieldJson, errorInWords, withClaim, withSharedResponseCode, type ClaimField } from '../shared/claimField';
 import { claimStoreOf } from '../shared/claimStore';
 import { failLoudly, mustFailLoudly } from '../shared/failLoudly';
 import { DEFAULT_RESULT_FIELD, readChoice, readOptions, readParameter, readResultField } from '../shared/parameters';
@@ -26,7 +26,11 @@ export async function completeClaims(context: IExecuteFunctions): Promise<INodeE
 	if (mustFailLoudly(run, OPERATIONAL_ERROR, fields)) {
 		failLoudly(context, fields, 'Claims whose outcome was not recorded become uncertain when their lease ends.');
 	}
-	if (run.isManual && fields.some(({ status }) => status === 'error') && !isOutputConnected(run, OPERATIONAL_ERROR)) {
+	const failed = fields.find(({ error }) => error !== null);
+	if (run.isManual && failed?.error) {
+		context.addExecutionHints({ message: errorInWords(failed.error), type: 'warning', location: 'outputPane' });
+	}
+	if (run.isManual && failed && !isOutputConnected(run, OPERATIONAL_ERROR)) {
 		context.addExecutionHints({ message: 'Operational Error is not connected. In production an item that is due there fails the execution.', type: 'warning', location: 'outputPane' });
 	}
 

@@ -1,6 +1,7 @@
 import type { IExecuteFunctions, NodeExecutionHint } from 'n8n-workflow';
 import type { Operation } from '../../store/record';
-import type { ClaimField } from '../shared/claimField';
+import { errorInWords, type ClaimField } from '../shared/claimField';
+import { rawParameter } from '../shared/parameters';
 import { isOurNode, isOutputConnected, type NodeRun } from '../shared/run';
 import { OPERATIONAL_ERROR } from './outputs';
 
@@ -10,8 +11,13 @@ export function hintsFor(context: IExecuteFunctions, run: NodeRun, operation: Op
 	const warn = (message: string) => hints.push({ message, type: 'warning', location: 'outputPane' });
 	const inform = (message: string) => hints.push({ message, type: 'info', location: 'outputPane' });
 
-	if (fields.some(({ status }) => status === 'error') && !isOutputConnected(run, OPERATIONAL_ERROR)) {
+	const failed = fields.find(({ error }) => error !== null);
+	if (failed?.error) warn(errorInWords(failed.error));
+	if (failed && !isOutputConnected(run, OPERATIONAL_ERROR)) {
 		warn('Operational Error is not connected. In production an item that is due there fails the execution, so that the sender delivers again.');
+	}
+	if (context.getNodeParameter('provider', 0, 'custom') === 'custom' && !rawParameter(context, 'deliveryId', 0).startsWith('=')) {
+		warn('The Delivery ID is fixed text, so every delivery has the same. Switch it from Fixed to Expression and read it from the item.');
 	}
 	if (operation === 'claim' && !leadsToCompletion(context, run)) {
 		warn('No Complete Claim follows this node. Without one every claim ends as "outcome uncertain" when its lease runs out.');

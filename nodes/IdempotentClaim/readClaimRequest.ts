@@ -7,7 +7,7 @@ import { fingerprintOf, MAX_PAYLOAD_BYTES, NO_PAYLOAD, payloadToStore, type Stor
 import type { Operation } from '../../store/record';
 import type { ClaimRequest } from '../../store/request';
 import { refuseForeignField } from '../shared/claimField';
-import { DEFAULT_RESULT_FIELD, MAX_LEASE_SECONDS, readChoice, readOptions, readParameter, readResultField, readWholeNumber } from '../shared/parameters';
+import { DEFAULT_RESULT_FIELD, MAX_LEASE_SECONDS, rawParameter, readChoice, readOptions, readParameter, readResultField, readWholeNumber, refuseTypedExpression } from '../shared/parameters';
 import { isTestDelivery, type NodeRun } from '../shared/run';
 
 /** What the node's parameters say about one item: a request, or the reason why there is none. */
@@ -33,6 +33,7 @@ export function readClaimRequest(context: IExecuteFunctions, run: NodeRun, opera
 		const environment: Environment = manualExecutions !== 'live' && (run.isTest || (run.modeIsUnknown && isTestDelivery(item.json))) ? 'test' : 'live';
 		reading.identity = { environment };
 
+		for (const [name, label] of IDENTITY_PARAMETERS) refuseTypedExpression(context, name, label, itemIndex);
 		const sender = readSender(context, options, item, itemIndex);
 		reading.successCode = sender.successCode;
 		const source = readIdentityPart('source', sender.source);
@@ -65,6 +66,15 @@ export function readClaimRequest(context: IExecuteFunctions, run: NodeRun, opera
 }
 
 const MAX_EVENT_TYPE_CHARACTERS = 200;
+
+/** Parameters that make up the identity, and what the editor calls them. */
+const IDENTITY_PARAMETERS = [
+	['source', 'Source'],
+	['deliveryId', 'Delivery ID'],
+	['action', 'Action'],
+	['options.account', 'Account'],
+	['options.deliveryIdOverride', 'Delivery ID Override'],
+] as const;
 
 interface Sender {
 	source: unknown;
@@ -118,8 +128,8 @@ const CHANGES_EVERY_TIME = /\$(?:execution|executionId|now|today|runIndex|itemIn
 const QUOTED_TEXT = /'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"/g;
 
 function refuseChangingIds(context: IExecuteFunctions, parameter: string, itemIndex: number): void {
-	const raw = context.getNodeParameter(parameter, itemIndex, '', { rawExpressions: true }) as unknown;
-	const found = typeof raw === 'string' && raw.startsWith('=') ? CHANGES_EVERY_TIME.exec(raw.replace(QUOTED_TEXT, '')) : null;
+	const raw = rawParameter(context, parameter, itemIndex);
+	const found = raw.startsWith('=') ? CHANGES_EVERY_TIME.exec(raw.replace(QUOTED_TEXT, '')) : null;
 	if (found === null) return;
 	throw invalidSetting(`The Delivery ID is made from ${found[0]}, which is different at every execution: no delivery would ever be a duplicate`, 'Use the identifier that the sender repeats when it delivers again.');
 }

@@ -41,13 +41,18 @@ export function claimFieldJson(field: ClaimField): IDataObject {
 		retryAt: record?.retryAt ?? null,
 		firstSeenAt: record?.firstSeenAt ?? null,
 		payloadChanged: field.payloadChanged,
-		payloadComplete: record?.payloadComplete ?? null,
+		payloadComplete: record === null ? null : payloadComplete(record),
 		outcome: record?.outcome ? { ...(record.outcome as unknown as IDataObject) } : null,
 		owner: record ? { workflowId: record.owner.workflowId, executionId: record.owner.executionId, nodeName: record.owner.nodeName } : null,
 		error: error
 			? { kind: error.kind, message: error.message, hint: error.hint, retryable: error.retryable, sqlState: error.sqlState }
 			: null,
 	};
+}
+
+/** A finished claim whose payload was dropped needs none: that it is incomplete would read like a fault. */
+function payloadComplete({ state, payloadComplete: complete }: ClaimRecord): boolean | null {
+	return state === 'completed' && !complete ? null : complete;
 }
 
 export function handleOfRecord({ identity, ownerToken, version }: ClaimRecord): string {
@@ -77,6 +82,11 @@ export function isClaimField(value: unknown): value is IDataObject & { status: C
 export function refuseForeignField(item: INodeExecutionData, resultField: string): void {
 	if (!Object.hasOwn(item.json, resultField) || isClaimField(item.json[resultField])) return;
 	throw invalidSetting(`The item already has a field "${resultField}"`, 'Choose another Result Field in the node\'s Options, so that this field is not overwritten.');
+}
+
+/** An error for a person who looks at the node. */
+export function errorInWords({ message, hint }: ClaimError): string {
+	return hint === null ? `${message}.` : `${message}. ${hint}`;
 }
 
 /** If any item of a run met trouble of the store, the sender is told to come again, whichever item answers it. */

@@ -2,6 +2,7 @@ import type { ICredentialsDecrypted, ICredentialTestFunctions, INodeCredentialTe
 import { checkStore } from '../../store/check';
 import { readSettings } from '../../store/connection/settings';
 import { asClaimError } from '../../store/errors';
+import { errorInWords } from './claimField';
 
 /** The credential's "Test": says in plain words what is wrong and what to do. Changes nothing in the database. */
 export async function testClaimStoreCredential(this: ICredentialTestFunctions, credential: ICredentialsDecrypted): Promise<INodeCredentialTestResult> {
@@ -9,7 +10,6 @@ export async function testClaimStoreCredential(this: ICredentialTestFunctions, c
 		const { summary, problems } = await checkStore(readSettings(credential.data ?? {}));
 		return problems.length === 0 ? { status: 'OK', message: summary } : { status: 'Error', message: problems.join(' ') };
 	} catch (failure) {
-		const { message, hint } = asClaimError(failure);
-		return { status: 'Error', message: hint === null ? message : `${message}. ${hint}` };
+		return { status: 'Error', message: errorInWords(asClaimError(failure)) };
 	}
 }

@@ -14,6 +14,25 @@ export function readParameter(context: IExecuteFunctions, name: string, label: s
 	}
 }
 
+/**
+ * Refuses a parameter that decides about the identity and is written like an expression but is none: the editor
+ * leaves typed braces in Fixed mode, and every delivery would have that same text.
+ *
+ * @throws ClaimError `invalid_setting`
+ */
+export function refuseTypedExpression(context: IExecuteFunctions, name: string, label: string, itemIndex: number): void {
+	const raw = rawParameter(context, name, itemIndex);
+	if (!raw.startsWith('=') && raw.includes('{{')) {
+		throw invalidSetting(`${label} is fixed text that looks like an expression`, `Switch ${label} from Fixed to Expression in the node.`);
+	}
+}
+
+/** A parameter as it is written; an expression begins with =. Empty when it is no text. */
+export function rawParameter(context: IExecuteFunctions, name: string, itemIndex: number): string {
+	const raw: unknown = context.getNodeParameter(name, itemIndex, '', { rawExpressions: true });
+	return typeof raw === 'string' ? raw : '';
+}
+
 /** The node's Options, for one item. @throws ClaimError `invalid_setting` */
 export function readOptions(context: IExecuteFunctions, itemIndex: number): Record<string, unknown> {
 	return readParameter(context, 'options', 'the Options', itemIndex, {}) as Record<string, unknown>;

@@ -44,6 +44,18 @@ test('a duplicate of a test claim', async () => {
 	expect(await hints()).toEqual([textLike(/new ID.*Always New/)]);
 });
 
+test('an error says what is wrong where the person looks', async () => {
+	const workflow = complete();
+	workflow.nodes.Claim = claimNode({ source: ' spaced ' });
+	expect(await hints(workflow)).toEqual([textLike(/source.*white space/)]);
+});
+
+test('a Delivery ID that is the same for every delivery', async () => {
+	const workflow = complete();
+	workflow.nodes.Claim = claimNode({ deliveryId: 'order-1' });
+	expect(await hints(workflow)).toEqual([textLike(/Delivery ID is fixed text/)]);
+});
+
 test('production runs are not for reading hints', async () => {
 	expect(await hints(guarded(), 'webhook')).toEqual([]);
 });

@@ -214,6 +214,16 @@ test('Delivery ID Pattern refuses what does not match', async () => {
 	expect(claimsOf(run, 'Claim', OPERATIONAL_ERROR)).toMatchObject([{ responseCode: 400, error: { kind: INVALID } }]);
 });
 
+// The editor leaves braces that are typed into a field in Fixed mode: every delivery would be that same text.
+test.each([{ deliveryId: '{{ $json.id }}' }, { source: 'shop-{{ $json.shop }}' }, { action: '{{ $workflow.id }}' }, { options: { account: '{{ $json.account }}' } }])(
+	'fixed text that looks like an expression is refused: %j',
+	async (parameters) => {
+		const run = await workbench.run(guarded(claimNode(parameters)), { items: deliveries('d1') });
+		expect(claimsOf(run, 'Claim', OPERATIONAL_ERROR)).toMatchObject([{ error: { kind: 'invalid_setting', message: textWith('looks like an expression') } }]);
+		expect(await workbench.rows()).toEqual([]);
+	},
+);
+
 test.each(['$execution.id', '$executionId', '$now', '$today', '$runIndex', '$itemIndex'])('a delivery ID made from %s is refused', async (expression) => {
 	const run = await workbench.run(guarded(claimNode({ deliveryId: `={{ $json.id + ${expression} }}` })), { items: deliveries('d1') });
 	expect(claimsOf(run, 'Claim', OPERATIONAL_ERROR)).toMatchObject([{ error: { kind: 'invalid_setting' } }]);
