@@ -106,7 +106,8 @@ describe('while a claim waits', () => {
 		await database.query(`ALTER ROLE ${database.user} IN DATABASE ${database.database} RESET default_transaction_isolation`);
 	});
 
-	test('the owner extends its lease: a claim that saw it expired does not evict it', async () => {
+	// The INSERT waits for whoever is changing the row; what comes between read and write: claim.movingRecord.test.ts.
+	test('the owner extends its lease: it is not evicted', async () => {
 		const first = aRequest({ whenLeaseExpires: 'takeOver' });
 		await claim([first]);
 		await changeRow(database, first.identity, LEASE_OVER);
@@ -118,7 +119,7 @@ describe('while a claim waits', () => {
 		expect(await rowOf(database, first.identity)).toMatchObject({ owner_token: first.ownerToken, version: 1 });
 	});
 
-	test('the owner completes it: a claim that saw its lease expired does not call it uncertain', async () => {
+	test('the owner completes it: it is not called uncertain', async () => {
 		const first = aRequest();
 		await claim([first]);
 		await changeRow(database, first.identity, LEASE_OVER);

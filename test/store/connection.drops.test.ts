@@ -1,5 +1,7 @@
 import pg, { Client } from 'pg';
-import { openClaimStore, sharedClaimStore, type ClaimStore } from '../../store/claimStore';
+import { ClaimStore, openClaimStore, sharedClaimStore } from '../../store/claimStore';
+import { Connection } from '../../store/connection/connection';
+import { ClaimTable } from '../../store/table/claimTable';
 import { createTestDatabase, type TestDatabase } from '../support/database';
 import { aCopyOf, anOutcome, anOwner, aRequest, inShort, ownershipOf, settingsFor } from './support/claims';
 
@@ -137,6 +139,18 @@ describe('one process', () => {
 			changed.forEach((type, index) => setTypeParser(type, before[index]));
 		}
 	});
+});
+
+// Through a pooler in transaction mode, the next user of the session would inherit it.
+test('the bounded wait does not stay behind in the session', async () => {
+	const connection = new Connection(settingsFor(database, { maxConnections: 1 }));
+	const single = new ClaimStore(new ClaimTable(connection));
+	const request = aRequest();
+	const ownership = ownershipOf((await single.claim('claim', anOwner(), [request]))[0]);
+	await single.claim('claim', anOwner(), [request]);
+	await single.settle('completed', anOwner(), [anOutcome(ownership)]);
+	expect(await connection.send({ text: `SELECT current_setting('lock_timeout') AS lock_timeout`, values: [], writes: false })).toEqual([{ lock_timeout: '0' }]);
+	await single.close();
 });
 
 describe("the session's settings do not matter", () => {

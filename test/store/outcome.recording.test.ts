@@ -23,7 +23,7 @@ const claim = async (changes = {}) => ownershipOf((await store.claim('claim', an
 describe('backoff', () => {
 	/** Seconds until a failure at this attempt is due again. */
 	async function backoff(attempt: number, retryAfterSeconds: number): Promise<number> {
-		const ownership = await claim({ maxAttempts: 1000 });
+		const ownership = await claim({ maxAttempts: 10_000 });
 		await changeRow(database, ownership.identity, `attempt = ${attempt}`);
 		const [answer] = await store.settle('retryableFailure', caller, [anOutcome(ownership, { retryAfterSeconds })]);
 		expect(answer.verdict).toBe('recorded');
@@ -43,6 +43,7 @@ describe('backoff', () => {
 		[40, 60, 86_400],
 		[60, 60, 86_400],
 		[999, 1, 86_400],
+		[5000, 1, 86_400],
 		[60, 0, 0],
 	])('attempt %i with %d s: due in %i s', async (attempt, retryAfterSeconds, due) => {
 		expect(await backoff(attempt, retryAfterSeconds)).toBe(due);
