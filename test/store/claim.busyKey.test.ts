@@ -153,6 +153,33 @@ describe('while a claim waits', () => {
 	});
 });
 
+// In one order for all processes: whoever comes second waits at the first shared key, and holds none of the others.
+test('two batches of the same keys in opposite orders do not wait for each other', async () => {
+	const requests = Array.from({ length: 5 }, () => aRequest());
+	const ascending = requests.sort((a, b) => (a.identity.deliveryId < b.identity.deliveryId ? -1 : 1));
+	await hold(ascending[2]);
+	const patient = openClaimStore(settingsFor(database, { timeoutMs: 60_000 }));
+	const answers = Promise.all([claim(ascending, patient), claim([...ascending].reverse().map((request) => aCopyOf(request)), patient)]);
+	while ((await blockers()).length < 2);
+	const [{ pid }] = (await holder.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows;
+	expect((await blockers()).filter((blocker) => blocker === pid)).toHaveLength(1);
+
+	await holder.query('ROLLBACK');
+	const short = (await answers).flat().map(inShort);
+	expect(short.filter((answer) => answer === 'new first_delivery')).toHaveLength(5);
+	expect(short.filter((answer) => answer === 'duplicate in_progress')).toHaveLength(5);
+	await patient.close();
+
+	/** For each session of the store that waits for a lock: whom it waits for. */
+	async function blockers(): Promise<number[]> {
+		const rows = await database.query<{ blocker: number }>(
+			`SELECT (pg_blocking_pids(pid))[1] AS blocker FROM pg_stat_activity
+			  WHERE datname = current_database() AND application_name = 'n8n-nodes-idempotent-claim' AND wait_event_type = 'Lock'`,
+		);
+		return rows.map(({ blocker }) => blocker);
+	}
+});
+
 test('an outcome of a row that another session holds: busy, and its neighbours are recorded', async () => {
 	const requests = [aRequest(), aRequest(), aRequest()];
 	const outcomes = (await claim(requests)).map((answer) => anOutcome(ownershipOf(answer)));

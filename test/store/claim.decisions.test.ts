@@ -85,6 +85,10 @@ const claimants = {
 	'another execution': (request: ClaimRequest): [Owner, ClaimRequest] => [anOwner({ executionId: 'second', nodeName: 'Second Claim' }), aCopyOf(request)],
 	'the owner itself': (request: ClaimRequest): [Owner, ClaimRequest] => [firstOwner, request],
 	'another node of the same execution': (request: ClaimRequest): [Owner, ClaimRequest] => [{ ...firstOwner, nodeId: 'second-node' }, aCopyOf(request)],
+	'another n8n, by chance in an execution of that number': (request: ClaimRequest): [Owner, ClaimRequest] => [
+		{ ...firstOwner, instanceId: 'another instance', nodeId: 'second-node' },
+		aCopyOf(request),
+	],
 	'a later run of the same node': (request: ClaimRequest): [Owner, ClaimRequest] => [firstOwner, aCopyOf(request)],
 };
 
@@ -166,6 +170,7 @@ test.each<[Operation, RecordName, keyof typeof claimants, string, Written]>([
 	['claim', 'processing, lease running, attempts used up', other, 'duplicate in_progress', nothing],
 	['claim', 'processing, lease running', 'another node of the same execution', 'error invalid_setting', nothing],
 	['deduplicate', 'processing, lease running', 'another node of the same execution', 'error invalid_setting', nothing],
+	['claim', 'processing, lease running', 'another n8n, by chance in an execution of that number', 'duplicate in_progress', nothing],
 	['claim', 'processing, lease running', 'a later run of the same node', 'duplicate in_progress', nothing],
 	['claim', 'completed', 'another node of the same execution', 'duplicate completed', nothing],
 	['claim', 'received', 'another node of the same execution', 'new received', taken(1, 'received')],

@@ -1,7 +1,7 @@
 import { openClaimStore, type ClaimStore } from '../../store/claimStore';
 import type { ClaimRequest } from '../../store/request';
 import { createTestDatabase, type TestDatabase } from '../support/database';
-import { startProxy, type Proxy } from '../support/proxy';
+import { startProxy, type HeldMessage, type Proxy } from '../support/proxy';
 import { aCopyOf, anIdentity, anOutcome, anOwner, aRequest, changeRow, inShort, LEASE_OVER, ownershipOf, RETRY_DUE, rowOf, settingsFor } from './support/claims';
 
 /**
@@ -18,22 +18,33 @@ let fast: ClaimStore;
 
 beforeAll(async () => {
 	database = await createTestDatabase();
-	proxy = await startProxy(database);
 	fast = openClaimStore(settingsFor(database));
-	slow = openClaimStore(settingsFor(database, { host: proxy.host, port: proxy.port, timeoutMs: 60_000 }));
-	await slow.claim('claim', anOwner(), [aRequest()]);
+	await fast.claim('claim', anOwner(), [aRequest()]);
 });
 afterAll(async () => {
-	await Promise.all([slow.close(), fast.close()]);
-	await proxy.close();
+	await fast.close();
 	await database.drop();
 });
+beforeEach(async () => {
+	proxy = await startProxy(database);
+	slow = openClaimStore(settingsFor(database, { host: proxy.host, port: proxy.port, timeoutMs: 60_000 }));
+});
+afterEach(async () => {
+	await slow.close();
+	await proxy.close();
+});
+
+/** Until the UPDATE is held back; an answer without one fails the test instead of letting it wait. */
+async function reached(update: HeldMessage, answers: Promise<object[]>): Promise<void> {
+	const early = await Promise.race([update.happened, answers]);
+	if (early) throw new Error(`Answered before the UPDATE: ${JSON.stringify(early)}`);
+}
 
 /** What `request` is answered when `move` happens after its record was read and before it is written. */
 async function claimWhile(request: ClaimRequest, move: () => Promise<unknown>, owner = anOwner()): Promise<string[]> {
 	const update = proxy.hold('UPDATE "');
 	const answers = slow.claim('claim', owner, [request]);
-	await update.happened;
+	await reached(update, answers);
 	await move();
 	update.release();
 	return (await answers).map(inShort);
@@ -107,6 +118,18 @@ test('an own claim that is about to be recognised is taken over: it is a duplica
 	expect(await rowOf(database, first.identity)).toMatchObject({ owner_token: winner.ownerToken, version: 2 });
 });
 
+// Without the state in its condition, the renewal would open a finished claim again and repeat its action.
+test.each([
+	['completed', 'duplicate completed'],
+	['needsReview', 'duplicate needs_review'],
+	['retryableFailure', 'duplicate retry_pending'],
+] as const)('an own claim that is about to be recognised is settled as %s: %s', async (outcome, expected) => {
+	const owner = anOwner();
+	const first = aRequest();
+	const ownership = ownershipOf((await fast.claim('claim', owner, [first]))[0]);
+	expect(await claimWhile(first, async () => await fast.settle(outcome, owner, [anOutcome(ownership)]), owner)).toEqual([expected]);
+});
+
 test('the record is purged: the claim is new', async () => {
 	const first = await expired({ whenLeaseExpires: 'takeOver' });
 	const purge = async () => await database.query('DELETE FROM idempotent_claims WHERE delivery_id = $1', [first.identity.deliveryId]);
@@ -129,7 +152,7 @@ test('a record that moves each time: busy after a bounded number of rounds, noth
 	const answers = slow.claim('claim', anOwner(), [aCopyOf(first)]);
 	// Looked at once and, by the contract, five times again; a further try would find the record at rest and win.
 	for (let round = 1; round <= 6; round++) {
-		await update.happened;
+		await reached(update, answers);
 		await changeRow(database, first.identity, `version = version + 1`);
 		update.release();
 		if (round < 6) update = proxy.hold('UPDATE "');
@@ -138,12 +161,26 @@ test('a record that moves each time: busy after a bounded number of rounds, noth
 	expect((await rowOf(database, first.identity)).owner_token).toBe(first.ownerToken);
 });
 
+test('our own record that moves each time, after an answer was lost: in doubt, not certainly unclaimed', async () => {
+	const request = aRequest();
+	proxy.loseAnswerTo('INSERT INTO');
+	let update = proxy.hold('UPDATE "');
+	const answers = slow.claim('claim', anOwner(), [request]);
+	for (let round = 1; round <= 6; round++) {
+		await reached(update, answers);
+		await changeRow(database, request.identity, `version = version + 1`);
+		update.release();
+		if (round < 6) update = proxy.hold('UPDATE "');
+	}
+	expect((await answers).map(inShort)).toEqual(['error outcome_unknown']);
+});
+
 describe('an outcome', () => {
 	async function settleWhile(request: ClaimRequest, move: () => Promise<unknown>): Promise<object[]> {
 		const ownership = ownershipOf((await fast.claim('claim', anOwner(), [request]))[0]);
 		const update = proxy.hold('UPDATE "');
 		const answers = slow.settle('completed', anOwner(), [anOutcome(ownership, { reference: 'lead-1' })]);
-		await update.happened;
+		await reached(update, answers);
 		await move();
 		update.release();
 		return await answers;
