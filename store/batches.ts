@@ -53,7 +53,8 @@ async function answerPortion<Item, Answer>(batch: Batch<Item, Answer>, portion: 
 
 /** A refusal that one item's key or value may have caused: then its neighbours must not share it. */
 function mayConcernOneItem(error: ClaimError): boolean {
-	return error.sqlState !== null && (error.kind === 'store_busy' || error.kind === 'unexpected' || error.sqlState.startsWith('23'));
+	// Out of resources (class 53) concerns all: one by one they would only make it worse.
+	return error.sqlState !== null && !error.sqlState.startsWith('53') && (error.kind === 'store_busy' || error.kind === 'unexpected' || error.sqlState.startsWith('23'));
 }
 
 /** First occurrences, then second ones, and so on: within a wave each key stands once, and waves keep input order. */

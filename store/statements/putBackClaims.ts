@@ -7,6 +7,7 @@ import type { ClaimTable } from '../table/claimTable';
 /**
  * Gives claims back that a run has just made and whose action will not begin: due for another attempt at once, and
  * the attempt that was counted for it does not count.
+ * The caller made them a moment ago and nobody has its tokens, so the token alone tells that they are still its own.
  * A delivery stored by `receive` stays as it is; it waits for its work already.
  *
  * @throws ClaimError

@@ -77,7 +77,7 @@ const NOT_ALREADY_SO: Partial<Record<OutcomeKind, string>> = {
 const FINISHED = `payload = CASE WHEN item.keep_payload THEN claim.payload END,
 	payload_complete = claim.payload_complete AND item.keep_payload`;
 
-/** At most a day; the exponent is capped too, because an interval overflows at the 40th attempt. */
+/** At most a day, which also keeps the interval from overflowing; the exponent is capped because the number would. */
 const BACKOFF = `make_interval(secs => least(86400, item.retry_after * 2 ^ least(claim.attempt - 1, 30)))`;
 
 const SPENT = 'claim.attempt >= claim.max_attempts';

@@ -80,7 +80,7 @@ export class ClaimTable {
 			if (now === 'absent') {
 				await send(this.withName(this.definition.createSql));
 			}
-			const from = now === 'absent' ? { major: 1, minor: 0 } : now;
+			const from = typeof now === 'string' ? { major: 1, minor: 0 } : now;
 			for (const step of this.definition.minorSteps) {
 				if (isOlder(from, step.to)) await send(this.withName(step.sql));
 			}
@@ -90,7 +90,7 @@ export class ClaimTable {
 	}
 
 	/** @throws ClaimError `store_misconfigured` when the table was made by another major version */
-	private mustChange(present: SchemaVersion | 'absent' | 'unmarked'): present is SchemaVersion | 'absent' {
+	private mustChange(present: SchemaVersion | 'absent' | 'unmarked'): boolean {
 		// A table without our mark was made by hand or lost its comment: the statements themselves will show whether it fits.
 		if (present === 'unmarked') return false;
 		const { createTable, schema, table } = this.connection.settings;
