@@ -27,17 +27,10 @@ const LEFTOVER_TEXTS = new Set(['undefined', 'null', 'NaN', '[object Object]']);
  * The delivery ID as the text that is stored.
  *
  * @param value what the expression gave: a text, or a safe whole number, which means its decimal text
- * @param pattern when given, the ID must match it
  * @throws ClaimError `missing_delivery_id` or `invalid_delivery_id`
  */
-export function readDeliveryId(value: unknown, pattern?: RegExp): string {
-	const id = readText(value, { name: 'delivery ID', missing: 'missing_delivery_id', invalid: 'invalid_delivery_id', maxBytes: MAX_DELIVERY_ID_BYTES });
-	if (pattern && !pattern.test(id)) {
-		throw new ClaimError('invalid_delivery_id', 'The delivery ID does not match the Delivery ID Pattern', {
-			hint: `Check which field the delivery ID is read from. The pattern is ${String(pattern)}.`,
-		});
-	}
-	return id;
+export function readDeliveryId(value: unknown): string {
+	return readText(value, { name: 'delivery ID', missing: 'missing_delivery_id', invalid: 'invalid_delivery_id', maxBytes: MAX_DELIVERY_ID_BYTES });
 }
 
 /**

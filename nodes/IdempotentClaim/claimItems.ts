@@ -11,6 +11,7 @@ import { failLoudly, mustFailLoudly } from '../shared/failLoudly';
 import { readChoice, readParameter } from '../shared/parameters';
 import { describeRun, type NodeRun } from '../shared/run';
 import { refuseAlwaysOutputData } from '../shared/stop';
+import { refuseUnmatched } from './deliveryIdPattern';
 import { KNOWN_DUPLICATE, NEW_CLAIM, OPERATIONAL_ERROR } from './outputs';
 import { hintsFor } from './hints';
 import { readClaimRequest, type ItemReading } from './readClaimRequest';
@@ -24,7 +25,7 @@ export async function claimItems(context: IExecuteFunctions): Promise<INodeExecu
 	refuseAlwaysOutputData(context);
 	const run = describeRun(context);
 	const items = context.getInputData();
-	const { operation, readings } = readItems(context, run, items);
+	const { operation, readings } = await readItems(context, run, items);
 
 	const requests = readings.flatMap(({ request }) => request ?? []);
 	let store: ClaimStore | null = null;
@@ -53,13 +54,15 @@ export async function claimItems(context: IExecuteFunctions): Promise<INodeExecu
 
 const OUTPUT_OF: Partial<Record<ClaimField['status'], number>> = { new: NEW_CLAIM, duplicate: KNOWN_DUPLICATE, error: OPERATIONAL_ERROR };
 
-function readItems(context: IExecuteFunctions, run: NodeRun, items: INodeExecutionData[]): { operation: Operation; readings: ItemReading[] } {
+async function readItems(context: IExecuteFunctions, run: NodeRun, items: INodeExecutionData[]): Promise<{ operation: Operation; readings: ItemReading[] }> {
 	try {
 		const operation = readChoice('Operation', readParameter(context, 'operation', 'Operation', 0), ['claim', 'receive', 'deduplicate']);
-		return { operation, readings: items.map((item, itemIndex) => readClaimRequest(context, run, operation, item, itemIndex)) };
+		const readings = items.map((item, itemIndex) => readClaimRequest(context, run, operation, item, itemIndex));
+		await refuseUnmatched(readings);
+		return { operation, readings };
 	} catch (failure) {
 		const error = asClaimError(failure);
-		return { operation: 'claim', readings: items.map(() => ({ identity: {}, eventType: null, resultField: 'claim', successCode: undefined, request: null, error })) };
+		return { operation: 'claim', readings: items.map(() => ({ identity: {}, eventType: null, resultField: 'claim', successCode: undefined, pattern: undefined, request: null, error })) };
 	}
 }
 

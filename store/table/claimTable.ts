@@ -2,7 +2,9 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { escapeIdentifier } from 'pg';
 import type { Connection, Row, Statement } from '../connection/connection';
+import type { ConnectionSettings } from '../connection/settings';
 import { ClaimError } from '../errors';
+import { columnsOf, inspectTable, type ColumnDefinition, type TableInspection } from './inspection';
 
 /** A schema version. A major step is never automatic; a minor one only adds nullable columns or ones with a default. */
 export interface SchemaVersion {
@@ -32,8 +34,8 @@ export const CLAIM_TABLE: TableDefinition = {
 	minorSteps: [],
 };
 
-/** Names of the table's columns, read from the one place that defines them. */
-export const CLAIM_COLUMNS: readonly string[] = [...CLAIM_TABLE.createSql.matchAll(/^\t([a-z_]+) +(?:text|integer|timestamptz|json|jsonb|boolean)\b/gm)].map(([, column]) => column);
+/** The table's columns, read from the one place that defines them. */
+export const CLAIM_COLUMNS: readonly ColumnDefinition[] = columnsOf(CLAIM_TABLE.createSql);
 
 /** The claim table behind a connection: its quoted name, its creation and upgrade, and statements sent to it. */
 export class ClaimTable {
@@ -70,52 +72,40 @@ export class ClaimTable {
 	}
 
 	private async createOrUpgrade(): Promise<void> {
-		const present = await this.readVersion(async (text, values) => await this.connection.send({ text, values, writes: false }));
-		if (!this.mustChange(present)) return;
+		const inspect = async (send: (text: string, values: unknown[]) => Promise<Row[]>) => await inspectTable(send, this.connection.settings, CLAIM_COLUMNS);
+		const present = await inspect(async (text, values) => await this.connection.send({ text, values, writes: false }));
+		if (!this.mustChange(present)) return refuseUnfit(present);
 		await this.connection.transaction(async (send) => {
 			// One process at a time, in one transaction: works through a pooler, and when twenty processes start at once.
 			await send(`SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, [`${COMMENT} ${this.name}`]);
-			const now = await this.readVersion(send);
-			if (!this.mustChange(now)) return;
-			if (now === 'absent') {
+			const now = await inspect(send);
+			if (!this.mustChange(now)) return refuseUnfit(now);
+			if (now === undefined) {
 				await send(this.withName(this.definition.createSql));
 			}
-			const from = typeof now === 'string' ? { major: 1, minor: 0 } : now;
+			const from = (now && versionOf(now)) ?? { major: 1, minor: 0 };
 			for (const step of this.definition.minorSteps) {
 				if (isOlder(from, step.to)) await send(this.withName(step.sql));
 			}
 			const { major, minor } = this.definition.version;
 			await send(`COMMENT ON TABLE ${this.name} IS '${COMMENT} ${major}.${minor}'`);
+			refuseUnfit(await inspect(send));
 		});
 	}
 
-	/** @throws ClaimError `store_misconfigured` when the table was made by another major version */
-	private mustChange(present: SchemaVersion | 'absent' | 'unmarked'): boolean {
-		// A table without our mark was made by hand or lost its comment: the statements themselves will show whether it fits.
-		if (present === 'unmarked') return false;
-		const { createTable, schema, table } = this.connection.settings;
-		const needed = this.definition.version;
-		if (present !== 'absent' && present.major !== needed.major) {
-			throw new ClaimError('store_misconfigured', `The table "${schema}"."${table}" has schema version ${present.major}.${present.minor}, this package needs ${needed.major}.x`, {
-				hint: 'Update n8n-nodes-idempotent-claim on every n8n process, or choose another table name.',
+	/** @throws ClaimError as `versionTrouble` says, and when the table is missing and is to be made by the DBA */
+	private mustChange(present: TableInspection | undefined): boolean {
+		const { schema, table, createTable } = this.connection.settings;
+		if (present === undefined) {
+			if (createTable) return true;
+			throw new ClaimError('store_misconfigured', `The table "${schema}"."${table}" does not exist`, {
+				hint: 'Create Table is off in the credential: ask the DBA to run the SQL that the package ships (claim-table.sql).',
 			});
 		}
-		// Left to the DBA: a statement that needs what is missing will be refused and say so.
-		if (!createTable) return false;
-		return present === 'absent' || isOlder(present, needed);
-	}
-
-	private async readVersion(send: (text: string, values: unknown[]) => Promise<Row[]>): Promise<SchemaVersion | 'absent' | 'unmarked'> {
-		const { schema, table } = this.connection.settings;
-		const [row] = await send(
-			`SELECT obj_description(c.oid, 'pg_class') AS comment
-			   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-			  WHERE n.nspname = $1 AND c.relname = $2`,
-			[schema, table],
-		);
-		if (row === undefined) return 'absent';
-		const mark = new RegExp(`^${COMMENT} (\\d+)\\.(\\d+)$`).exec(row.comment ?? '');
-		return mark === null ? 'unmarked' : { major: Number(mark[1]), minor: Number(mark[2]) };
+		const trouble = versionTrouble(present, this.connection.settings, this.definition);
+		if (trouble) throw trouble;
+		// Left to the DBA: what is missing will be named.
+		return createTable && isBehind(present, this.definition);
 	}
 
 	private withName(sql: string): string {
@@ -125,4 +115,40 @@ export class ClaimTable {
 
 function isOlder(a: SchemaVersion, b: SchemaVersion): boolean {
 	return a.major < b.major || (a.major === b.major && a.minor < b.minor);
+}
+
+/** What the table's own mark says; undefined for a table without one, made by hand or with another comment. */
+function versionOf({ comment }: TableInspection): SchemaVersion | undefined {
+	const mark = new RegExp(`^${COMMENT} (\\d+)\\.(\\d+)$`).exec(comment ?? '');
+	return mark === null ? undefined : { major: Number(mark[1]), minor: Number(mark[2]) };
+}
+
+/** Whether the table lacks minor steps. One without a mark is used as it is, if it fits. */
+export function isBehind(present: TableInspection, definition: TableDefinition = CLAIM_TABLE): boolean {
+	const version = versionOf(present);
+	return version !== undefined && isOlder(version, definition.version);
+}
+
+/** A table of another major version, or one that this user should upgrade and may not. */
+export function versionTrouble(present: TableInspection, settings: ConnectionSettings, definition: TableDefinition = CLAIM_TABLE): ClaimError | undefined {
+	const version = versionOf(present);
+	if (version === undefined) return undefined;
+	const name = `"${settings.schema}"."${settings.table}"`;
+	const needed = definition.version;
+	if (version.major !== needed.major) {
+		return new ClaimError('store_misconfigured', `The table ${name} has schema version ${version.major}.${version.minor}, this package needs ${needed.major}.x`, {
+			hint: 'Update n8n-nodes-idempotent-claim on every n8n process, or choose another table name.',
+		});
+	}
+	if (settings.createTable && isBehind(present, definition) && !present.mayAlter) {
+		return new ClaimError('store_denied', `The table ${name} has schema version ${version.major}.${version.minor}, this package needs ${needed.major}.${needed.minor}, and only its owner "${present.owner}" may upgrade it`, {
+			hint: `Make one claim with a credential of "${present.owner}", or grant that role to "${settings.user}".`,
+		});
+	}
+	return undefined;
+}
+
+function refuseUnfit(present: TableInspection | undefined): void {
+	const [problem] = present?.unfit ?? [];
+	if (problem) throw new ClaimError('store_misconfigured', problem.message, { hint: problem.hint });
 }

@@ -105,17 +105,6 @@ describe('a delivery ID that is accepted', () => {
 	});
 });
 
-describe('the Delivery ID Pattern', () => {
-	test('refuses an ID that does not match', () => {
-		expect(readDeliveryId('evt_1', /^evt_/)).toBe('evt_1');
-		expect(kindOf(() => readDeliveryId('cus_1', /^evt_/))).toBe('invalid_delivery_id');
-	});
-
-	test('sees a whole number as its text', () => {
-		expect(readDeliveryId(42, /^\d+$/)).toBe('42');
-	});
-});
-
 describe.each(['source', 'account', 'action'] as const)('%s', (name) => {
 	test.each<[string, unknown]>([
 		['null', null],
