@@ -33,7 +33,7 @@ export async function claimDeliveries(table: ClaimTable, operation: Operation, o
 		// Half, so that other keys are not kept waiting by those that wait for a lock.
 		parallel: Math.floor(table.connection.settings.maxConnections / 2),
 		together: async (portion, answers, doubt) => await claimTogether({ table, operation, owner, answers, doubt }, portion),
-		failed: (error) => ({ verdict: 'error', error, record: null, payloadChanged: null }),
+		failed: asError,
 	});
 }
 
@@ -59,7 +59,7 @@ async function claimTogether(work: Work, portion: readonly ClaimRequest[]): Prom
 		const inserted = await insertClaims(table, operation, owner, open.filter((request) => missing.has(request)), doubt);
 		for (const request of open) {
 			const record = inserted.get(request.ownerToken);
-			if (record) answers.set(request, { verdict: 'new', reason: 'first_delivery', record, payloadChanged: null });
+			if (record) answers.set(request, isOurs(record, request) ? { verdict: 'new', reason: 'first_delivery', record, payloadChanged: null } : asError(rewritten()));
 		}
 		open = open.filter((request) => !answers.has(request));
 
@@ -87,15 +87,24 @@ async function claimTogether(work: Work, portion: readonly ClaimRequest[]): Prom
 			const changed = await changeClaims(table, change, { operation, owner, doubt }, pending);
 			for (const { seen, request, decision, payloadChanged } of pending) {
 				const record = changed.get(seen.ownerToken);
-				if (record) answers.set(request, answerOf(decision, record, payloadChanged));
+				if (record) answers.set(request, decision.verdict !== 'new' || isOurs(record, request) ? answerOf(decision, record, payloadChanged) : asError(rewritten()));
 			}
 		}
 		open = open.filter((request) => !answers.has(request));
 	}
 	for (const request of open) {
 		const error = doubt.inDoubt ? outcomeUnknown() : missing.has(request) ? swallowed() : movedTooOften();
-		answers.set(request, { verdict: 'error', error, record: null, payloadChanged: null });
+		answers.set(request, asError(error));
 	}
+}
+
+/** Whether the row that the database showed is this run's: its identity byte for byte, with its token. */
+function isOurs(record: ClaimRecord, request: ClaimRequest): boolean {
+	return record.ownerToken === request.ownerToken && identityText(record.identity) === identityOf(request);
+}
+
+function asError(error: ClaimError): ClaimAnswer {
+	return { verdict: 'error', error, record: null, payloadChanged: null };
 }
 
 interface Pending {
@@ -158,5 +167,11 @@ function movedTooOften(): ClaimError {
 function swallowed(): ClaimError {
 	return new ClaimError('store_misconfigured', 'The claim was neither inserted nor found', {
 		hint: 'A trigger, a rule or row-level security on the claim table hides or drops rows: remove it.',
+	});
+}
+
+function rewritten(): ClaimError {
+	return new ClaimError('store_misconfigured', 'The database stored something else than this claim', {
+		hint: 'A trigger on the claim table changes what is written: remove it.',
 	});
 }

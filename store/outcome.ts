@@ -52,7 +52,7 @@ async function settleTogether({ table, outcome, caller, answers, doubt }: Work, 
 		const recorded = await recordOutcomes(table, outcome, caller, open, doubt);
 		for (const request of open) {
 			const record = recorded.get(identityOf(request));
-			if (record) answers.set(request, { verdict: 'recorded', record });
+			if (record) answers.set(request, isRecorded(record, request, outcome) ? { verdict: 'recorded', record } : { verdict: 'error', error: rewritten() });
 		}
 		open = open.filter((request) => !answers.has(request));
 
@@ -78,4 +78,16 @@ async function settleTogether({ table, outcome, caller, answers, doubt }: Work, 
 		const error = doubt.inDoubt ? outcomeUnknown() : new ClaimError('store_busy', 'The record changed each time the outcome was to be written', { hint: 'Nothing was recorded by this item; run it again.' });
 		answers.set(request, { verdict: 'error', error });
 	}
+}
+
+/** Whether the row that the database showed says what was to be recorded. */
+function isRecorded(record: ClaimRecord, { claim, reference }: OutcomeRequest, outcome: OutcomeKind): boolean {
+	if (outcome === 'extendLease') return record.ownerToken === claim.ownerToken && record.leaseExpiresAt !== null && !record.leaseOver;
+	return decideOutcome(record, { ownerToken: claim.ownerToken, outcome, reference }).answer === 'alreadyRecorded';
+}
+
+function rewritten(): ClaimError {
+	return new ClaimError('store_misconfigured', 'The database stored something else than this outcome', {
+		hint: 'A trigger on the claim table changes what is written: remove it.',
+	});
 }
