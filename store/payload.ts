@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { invalidSetting } from './errors';
+import { ClaimError, invalidSetting } from './errors';
 
 /** Largest payload that is kept in a claim, in bytes of its JSON text. */
 export const MAX_PAYLOAD_BYTES = 1024 * 1024;
@@ -42,14 +42,32 @@ function withoutSecretHeaders(itemJson: Record<string, unknown>): Record<string,
 /**
  * The hash that stands for a fingerprint value. The order of object keys does not matter.
  *
- * @throws ClaimError `invalid_setting` when the value is undefined or not JSON
+ * @throws ClaimError `invalid_setting` when the value is undefined or not JSON, also where JSON.stringify would pass
+ * over it: NaN would be the same as null, and every Map the same as {}
  */
 export function fingerprintOf(value: unknown): string {
 	if (value === undefined) throw invalidSetting('The Fingerprint is undefined', 'Check its expression: it should give a value for every delivery.');
-	const json = jsonText(value, 'The Fingerprint');
+	const json = jsonText(value, 'The Fingerprint', refuseWhatJsonLoses);
 	if (json === TOO_DEEP) throw invalidSetting('The Fingerprint is nested too deep', 'Use only the fields that must not change.');
 	const plain: unknown = JSON.parse(json);
 	return createHash('sha256').update(JSON.stringify(sortKeys(plain))).digest('base64url');
+}
+
+/** A replacer of JSON.stringify. An undefined member is absent, as it is once n8n has stored the item. */
+function refuseWhatJsonLoses(this: Record<string, unknown>, key: string, value: unknown): unknown {
+	// An invalid date gives null by its own toJSON.
+	const what = value === null && this[key] !== null ? 'an invalid date' : lostInJson(value);
+	if (what !== undefined) throw invalidSetting(`The Fingerprint holds ${what}, which JSON cannot express`, 'Check its expression: give texts, finite numbers, lists and plain objects.');
+	return value;
+}
+
+function lostInJson(value: unknown): string | undefined {
+	if (typeof value === 'number') return Number.isFinite(value) ? undefined : String(value);
+	if (typeof value === 'function' || typeof value === 'symbol') return `a ${typeof value}`;
+	if (typeof value !== 'object' || value === null || Array.isArray(value) || ArrayBuffer.isView(value)) return undefined;
+	// By its tag, not by its prototype: an expression may have been evaluated in another realm.
+	const tag = Object.prototype.toString.call(value).slice('[object '.length, -1);
+	return tag === 'Object' ? undefined : `a value of type ${tag}`;
 }
 
 function sortKeys(value: unknown): unknown {
@@ -69,7 +87,7 @@ function sortKeys(value: unknown): unknown {
  */
 export function resultToStore(value: unknown): string | null {
 	if (value === undefined || value === null || value === '') return null;
-	const json = typeof value === 'string' && isJson(value) ? value : jsonText(value, 'The Result');
+	const json = typeof value === 'string' && isJson(value) ? asJsonText(value) : jsonText(value, 'The Result');
 	if (json === TOO_DEEP) throw invalidSetting('The Result is nested too deep', 'Keep only what later duplicates need, e.g. an ID and a status.');
 	if (Buffer.byteLength(json) > MAX_RESULT_BYTES) {
 		throw invalidSetting(`The Result is larger than ${MAX_RESULT_BYTES / 1024} KiB`, 'Keep only what later duplicates need, e.g. an ID and a status.');
@@ -86,16 +104,28 @@ function isJson(text: string): boolean {
 	}
 }
 
+/** JSON text as it is, since large numbers would be rounded; but half of a surrogate pair can only be stored as an escape. */
+function asJsonText(text: string): string | typeof TOO_DEEP {
+	if (jsonText(JSON.parse(text), 'The Result') === TOO_DEEP) return TOO_DEEP;
+	return text.replace(/\p{Cs}/gu, (half) => `\\u${half.charCodeAt(0).toString(16)}`);
+}
+
 const TOO_DEEP = Symbol('too deep');
 
-function jsonText(value: unknown, name: string): string | typeof TOO_DEEP {
+function jsonText(value: unknown, name: string, replacer?: (this: Record<string, unknown>, key: string, value: unknown) => unknown): string | typeof TOO_DEEP {
 	let text: string | undefined;
 	try {
-		text = JSON.stringify(value);
+		text = JSON.stringify(value, replacer);
 	} catch (failure) {
-		if (failure instanceof RangeError) return TOO_DEEP;
+		if (failure instanceof ClaimError) throw failure;
+		if (isEngineLimit(failure)) return TOO_DEEP;
 		throw invalidSetting(`${name} cannot be written as JSON`, 'It must not refer to itself, nor hold a BigInt.');
 	}
 	if (text === undefined) throw invalidSetting(`${name} cannot be written as JSON`, 'Functions and undefined are not values.');
 	return text;
+}
+
+/** JavaScript's stack or its longest text. A value's own toJSON may throw a RangeError as well. */
+function isEngineLimit(failure: unknown): boolean {
+	return failure instanceof RangeError && /^(?:Maximum call stack size|Invalid string length)/.test(failure.message);
 }

@@ -5,7 +5,7 @@ import { asClaimError, type ClaimError, invalidSetting } from '../../store/error
 import { handleOf, readHandle, type Ownership } from '../../store/handle';
 import type { OutcomeAnswer } from '../../store/outcome';
 import type { OutcomeRequest } from '../../store/statements/recordOutcomes';
-import { claimFieldJson, errorInWords, withClaim, withSharedResponseCode, type ClaimField } from '../shared/claimField';
+import { claimFieldJson, errorInWords, refuseUnreadableItem, withClaim, withSharedResponseCode, type ClaimField } from '../shared/claimField';
 import { claimStoreOf } from '../shared/claimStore';
 import { failLoudly, mustFailLoudly } from '../shared/failLoudly';
 import { DEFAULT_RESULT_FIELD, readChoice, readOptions, readParameter, readResultField } from '../shared/parameters';
@@ -103,6 +103,7 @@ async function readTasks(context: IExecuteFunctions, store: () => Promise<ClaimS
 	let outcome: OutcomeKind = 'completed';
 	let claims: Array<Ownership | null> = [null];
 	try {
+		refuseUnreadableItem(item);
 		const options = readOptions(context, itemIndex);
 		resultField = readResultField(options);
 		const claimFrom = readChoice('Claim From', readParameter(context, 'claimFrom', 'Claim From', itemIndex), ['upstream', 'handle', 'execution']);

@@ -6,9 +6,11 @@ import { mendText, readDeliveryId, readIdentityPart, readNote, type Environment,
 import { fingerprintOf, MAX_PAYLOAD_BYTES, NO_PAYLOAD, payloadToStore, type StoredPayload } from '../../store/payload';
 import type { Operation } from '../../store/record';
 import type { ClaimRequest } from '../../store/request';
-import { refuseForeignField } from '../shared/claimField';
+import { refuseForeignField, refuseUnreadableItem } from '../shared/claimField';
 import { DEFAULT_RESULT_FIELD, MAX_LEASE_SECONDS, rawParameter, readChoice, readOptions, readParameter, readResultField, readWholeNumber, refuseTypedExpression } from '../shared/parameters';
 import { isTestDelivery, type NodeRun } from '../shared/run';
+import { refuseChangingIds, refuseMissingParts } from './deliveryIdExpression';
+import { readPattern } from './deliveryIdPattern';
 
 /** What the node's parameters say about one item: a request, or the reason why there is none. */
 export interface ItemReading {
@@ -17,14 +19,17 @@ export interface ItemReading {
 	eventType: string | null;
 	resultField: string;
 	successCode: number | undefined;
+	/** What the delivery ID must match before the request counts, if anything. */
+	pattern: RegExp | undefined;
 	request: ClaimRequest | null;
 	error: ClaimError | null;
 }
 
 /** Reads everything that one item's claim depends on. Never throws: what is wrong is in the reading. */
 export function readClaimRequest(context: IExecuteFunctions, run: NodeRun, operation: Operation, item: INodeExecutionData, itemIndex: number): ItemReading {
-	const reading: ItemReading = { identity: {}, eventType: null, resultField: DEFAULT_RESULT_FIELD, successCode: undefined, request: null, error: null };
+	const reading: ItemReading = { identity: {}, eventType: null, resultField: DEFAULT_RESULT_FIELD, successCode: undefined, pattern: undefined, request: null, error: null };
 	try {
+		refuseUnreadableItem(item);
 		const options = readOptions(context, itemIndex);
 		reading.resultField = readResultField(options);
 		refuseForeignField(item, reading.resultField);
@@ -42,7 +47,8 @@ export function readClaimRequest(context: IExecuteFunctions, run: NodeRun, opera
 		reading.identity = { environment, source, account, action };
 		reading.eventType = readNote('Event Type', options.eventType || sender.eventType);
 
-		const deliveryId = readDeliveryId(sender.deliveryId(), readPattern(options.deliveryIdPattern));
+		reading.pattern = readPattern(options.deliveryIdPattern);
+		const deliveryId = readDeliveryId(sender.deliveryId());
 		const identity: Identity = { deliveryId, source, account, action, environment };
 		reading.identity = identity;
 
@@ -50,7 +56,7 @@ export function readClaimRequest(context: IExecuteFunctions, run: NodeRun, opera
 			identity,
 			ownerToken: makeOwnerToken({ nonce: run.nonce, executionId: run.owner.executionId, nodeId: run.owner.nodeId, runIndex: run.runIndex, itemIndex }),
 			eventType: reading.eventType,
-			fingerprint: 'fingerprint' in options && options.fingerprint !== '' ? fingerprintOf(options.fingerprint) : null,
+			fingerprint: readFingerprint(context, options, itemIndex),
 			payloadMismatch: readChoice('Payload Mismatch', options.payloadMismatch ?? 'knownDuplicate', ['knownDuplicate', 'operationalError']),
 			payload: readPayload(operation, options, item, reading.resultField),
 			leaseSeconds: readWholeNumber('Lease (Seconds)', options.leaseSeconds ?? 300, 1, MAX_LEASE_SECONDS),
@@ -88,13 +94,17 @@ interface Sender {
 
 function readSender(context: IExecuteFunctions, options: Record<string, unknown>, item: INodeExecutionData, itemIndex: number): Sender {
 	const provider = readParameter(context, 'provider', 'Provider', itemIndex);
+	const whole = (parameter: string, id: unknown) => {
+		refuseMissingParts(context, parameter, itemIndex, id);
+		return id;
+	};
 	if (provider === 'custom') {
 		refuseChangingIds(context, 'deliveryId', itemIndex);
 		return {
 			source: readParameter(context, 'source', 'Source', itemIndex, ''),
 			account: '',
 			eventType: null,
-			deliveryId: () => readParameter(context, 'deliveryId', 'Delivery ID', itemIndex, ''),
+			deliveryId: () => whole('deliveryId', readParameter(context, 'deliveryId', 'Delivery ID', itemIndex, '')),
 			retentionDays: readParameter(context, 'retentionDays', 'Retention (Days)', itemIndex, 30),
 			successCode: undefined,
 		};
@@ -109,7 +119,7 @@ function readSender(context: IExecuteFunctions, options: Record<string, unknown>
 		account: delivery.account ?? '',
 		// Only for people to read: a malformed one is no reason to refuse the delivery.
 		eventType: mendText(delivery.eventType, MAX_EVENT_TYPE_CHARACTERS),
-		deliveryId: () => ('deliveryIdOverride' in options ? override : presetDeliveryId(preset, delivery.deliveryId)),
+		deliveryId: () => ('deliveryIdOverride' in options ? whole('options.deliveryIdOverride', override) : presetDeliveryId(preset, delivery.deliveryId)),
 		retentionDays: options.retentionDays ?? preset.retentionDays,
 		successCode: preset.successCode,
 	};
@@ -123,27 +133,11 @@ function presetDeliveryId(preset: ProviderPreset, value: unknown): unknown {
 	});
 }
 
-/** What is different at every execution is no identity: each redelivery would be new. */
-const CHANGES_EVERY_TIME = /\$(?:execution|executionId|now|today|runIndex|itemIndex|thisRunIndex|thisItemIndex|resumeWebhookUrl)\b/;
-const QUOTED_TEXT = /'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"/g;
-
-function refuseChangingIds(context: IExecuteFunctions, parameter: string, itemIndex: number): void {
-	const raw = rawParameter(context, parameter, itemIndex);
-	const found = raw.startsWith('=') ? CHANGES_EVERY_TIME.exec(raw.replace(QUOTED_TEXT, '')) : null;
-	if (found === null) return;
-	throw invalidSetting(`The Delivery ID is made from ${found[0]}, which is different at every execution: no delivery would ever be a duplicate`, 'Use the identifier that the sender repeats when it delivers again.');
-}
-
-function readPattern(pattern: unknown): RegExp | undefined {
-	if (pattern === undefined || pattern === '') return undefined;
-	if (typeof pattern === 'string') {
-		try {
-			return new RegExp(pattern, 'u');
-		} catch {
-			// Falls through to the one message for all that is no pattern.
-		}
-	}
-	throw invalidSetting('The Delivery ID Pattern is not a regular expression', 'Write it without slashes, e.g. ^evt_[A-Za-z0-9]+$');
+/** An option that was added and left blank is none; an expression that gives an empty text gives a value. */
+function readFingerprint(context: IExecuteFunctions, options: Record<string, unknown>, itemIndex: number): string | null {
+	if (!('fingerprint' in options)) return null;
+	if (options.fingerprint === '' && !rawParameter(context, 'options.fingerprint', itemIndex).startsWith('=')) return null;
+	return fingerprintOf(options.fingerprint);
 }
 
 function readPayload(operation: Operation, options: Record<string, unknown>, item: INodeExecutionData, resultField: string): StoredPayload {

@@ -64,13 +64,28 @@ function isComplete(identity: Partial<Identity>): identity is Identity {
 	return [deliveryId, source, account, action, environment].every((part) => part !== undefined);
 }
 
-/** The input item with one field more; binary data and pairing kept. */
+/** The input item with one field more; binary data and pairing kept. Of an item that cannot be read, only that field is left. */
 export function withClaim(item: INodeExecutionData, itemIndex: number, resultField: string, claim: IDataObject): INodeExecutionData {
 	return {
-		json: { ...item.json, [resultField]: claim },
+		json: { ...(readableFields(item) ?? {}), [resultField]: claim },
 		...(item.binary && { binary: item.binary }),
 		pairedItem: { item: itemIndex },
 	};
+}
+
+/** A node before may have given no JSON, or a field that throws when it is read: found out before anything is written. */
+function readableFields({ json }: Partial<INodeExecutionData>): IDataObject | undefined {
+	try {
+		return json && { ...json };
+	} catch {
+		return undefined;
+	}
+}
+
+/** @throws ClaimError `invalid_setting` when the item could not be handed on */
+export function refuseUnreadableItem(item: INodeExecutionData): void {
+	if (readableFields(item) !== undefined) return;
+	throw invalidSetting('The JSON of the item cannot be read', 'Look at the node before this one: it must give plain data.');
 }
 
 /** The `claim` field that an earlier node of this package wrote, recognised by its shape. */
