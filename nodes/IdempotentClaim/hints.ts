@@ -19,6 +19,9 @@ export function hintsFor(context: IExecuteFunctions, run: NodeRun, operation: Op
 	if (context.getNodeParameter('provider', 0, 'custom') === 'custom' && !rawParameter(context, 'deliveryId', 0).startsWith('=')) {
 		warn('The Delivery ID is fixed text, so every delivery has the same. Switch it from Fixed to Expression and read it from the item.');
 	}
+	if (fields.some(({ identity }) => names(identity.deliveryId, run.owner.executionId))) {
+		warn(`The Delivery ID holds this execution's ID (${run.owner.executionId}). If it is made from it, no delivery will ever be a duplicate: use the identifier that the sender repeats.`);
+	}
 	if (operation === 'claim' && !leadsToCompletion(context, run)) {
 		warn('No Complete Claim follows this node. Without one every claim ends as "outcome uncertain" when its lease runs out.');
 	}
@@ -36,6 +39,11 @@ export function hintsFor(context: IExecuteFunctions, run: NodeRun, operation: Op
 		inform('This delivery was handled in production, so a test run does not repeat it. To try it out all the same, set Manual Executions to "Always New" in the Options, or send a new ID.');
 	}
 	return hints;
+}
+
+/** Whether the execution's ID is one of the words of a delivery ID, as in "41" or "41-Webhook". */
+function names(deliveryId: string | undefined, executionId: string): boolean {
+	return deliveryId?.split(/[^\p{L}\p{N}]+/u).includes(executionId) ?? false;
 }
 
 /** A sub-workflow may complete the claim by its handle, so calling one counts. */
