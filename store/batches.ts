@@ -41,7 +41,7 @@ async function answerPortion<Item, Answer>(batch: Batch<Item, Answer>, portion: 
 	} catch (failure) {
 		const open = portion.filter((item) => !answers.has(item));
 		const error = asClaimError(failure);
-		if (portion.length > 1 && mayConcernOneItem(error)) {
+		if (open.length > 1 && mayConcernOneItem(error)) {
 			await eachLimited(open, batch.parallel, async (item) => await answerPortion(batch, [item], answers, { ...doubt }));
 			return;
 		}

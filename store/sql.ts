@@ -15,7 +15,7 @@ export const SAME_CLAIM =
 
 /**
  * Bounds the wait for another session's lock inside the statement itself: it needs no transaction, works through
- * a pooler, and leaks nothing. The first parameter is the bound in milliseconds.
+ * a pooler, and leaks nothing. The first parameter is the bound in milliseconds; the connection fills it in.
  */
 export const BOUNDED_WAIT = `set_config('lock_timeout', $1, true) AS bounded_wait`;
 

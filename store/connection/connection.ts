@@ -1,7 +1,8 @@
-import { Pool, type PoolClient } from 'pg';
+import { Client, Pool, type PoolClient } from 'pg';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ClaimError, outcomeUnknown } from '../errors';
-import { connectionFailure, isRefusal, isSafeToRepeat, sqlStateOf, statementFailure } from './failures';
+import { connectionFailure, isHeldByAnother, isRefusal, isSafeToRepeat, sqlStateOf, statementFailure } from './failures';
+import { Places } from './places';
 import type { ConnectionSettings } from './settings';
 
 /** A row as the server writes it: every value is text or null, whatever type parsers other packages set. */
@@ -9,9 +10,12 @@ export type Row = Record<string, string | null>;
 
 export interface Statement {
 	text: string;
+	/** The parameters; of a statement that writes, from the second on: the first is its `BOUNDED_WAIT`. */
 	values: readonly unknown[];
 	/** Whether it changes anything: then a missing answer leaves doubt, and it must bear being sent twice. */
 	writes: boolean;
+	/** Whether it is about several items: a key that another session holds is then reported soon, for the caller to take them apart. */
+	separable?: boolean;
 	/** Told when an answer stays away, also if a later sending is answered. */
 	doubt?: Doubt;
 }
@@ -25,13 +29,22 @@ export interface Doubt {
 const MAX_SENDINGS = 4;
 /** Idle connections go after this many milliseconds, so that neither server nor firewall drops them first. */
 const IDLE_MS = 10_000;
+/** Milliseconds that any statement may wait for another session's lock; who waits longer needs one of the places for that. */
+const BRIEF_LOCK_WAIT_MS = 50;
+/** The same for a statement about several items, which is worth more patience: it is taken apart afterwards. */
+const SEPARABLE_LOCK_WAIT_MS = 500;
 /** What pg-pool says when no connection became free in time; it has no code to tell this from a failed connect. */
 const POOL_WAIT_MESSAGE = 'timeout exceeded when trying to connect';
+/** Milliseconds; it is asked on a line that has just been opened or proven. */
+const CANCEL_TIMEOUT_MS = 2000;
+const APPLICATION_NAME = 'n8n-nodes-idempotent-claim';
 
 /** The pool of one credential in one process; owns the connections and nothing else. */
 export class Connection {
 	/** Milliseconds that one statement waits for another session's lock: less than the statement may take, so that the server refuses first. */
-	readonly lockTimeoutMs: number;
+	private readonly lockTimeoutMs: number;
+	/** Half of the connections may be waiting for locks at once: a held key must not starve the others. */
+	private readonly placesToWait: Places;
 	private readonly pool: Pool;
 	private readonly connectedAt = new WeakMap<PoolClient, number>();
 	private distrustOlderThan = 0;
@@ -42,7 +55,9 @@ export class Connection {
 		onDrop: (line: string) => void = () => {},
 	) {
 		this.lockTimeoutMs = Math.max(50, Math.floor(settings.timeoutMs * 0.8));
+		this.placesToWait = new Places(Math.max(1, Math.floor(settings.maxConnections / 2)));
 		this.pool = new Pool({
+			Client: ClientThatHangsUp,
 			host: settings.host,
 			port: settings.port,
 			database: settings.database,
@@ -50,7 +65,7 @@ export class Connection {
 			password: settings.password,
 			ssl: settings.ssl,
 			options: settings.options,
-			application_name: 'n8n-nodes-idempotent-claim',
+			application_name: APPLICATION_NAME,
 			max: settings.maxConnections,
 			connectionTimeoutMillis: settings.timeoutMs,
 			idleTimeoutMillis: IDLE_MS,
@@ -71,27 +86,50 @@ export class Connection {
 
 	/**
 	 * Sends one statement in autocommit. An unanswered one is sent again unchanged, on another connection, within
-	 * one more timeout; a refusal because of other transactions (40001, 40P01) likewise.
+	 * one more timeout; a refusal because of other transactions (40001, 40P01) likewise. A key that another session
+	 * holds is waited for at most 0.8 timeouts.
 	 *
 	 * @throws ClaimError; a kind other than `outcome_unknown` means that the statement certainly changed nothing
 	 */
 	async send(statement: Statement): Promise<Row[]> {
-		const { timeoutMs } = this.settings;
-		let unanswered = false;
+		const briefly = Math.min(statement.separable ? SEPARABLE_LOCK_WAIT_MS : BRIEF_LOCK_WAIT_MS, this.lockTimeoutMs / 2);
+		try {
+			return await this.sendUntilAnswered(statement, briefly);
+		} catch (failure) {
+			if (statement.separable || !isHeldByAnother(failure)) throw failure;
+		}
+		const end = performance.now() + this.lockTimeoutMs - briefly;
+		const hasPlace = await this.placesToWait.take(end - performance.now());
+		try {
+			// Without a place it is tried once more, briefly: the key may be free by now.
+			return await this.sendUntilAnswered(statement, hasPlace ? Math.max(briefly, end - performance.now()) : briefly);
+		} finally {
+			if (hasPlace) this.placesToWait.leave();
+		}
+	}
+
+	private async sendUntilAnswered(statement: Statement, lockWaitMs: number): Promise<Row[]> {
+		/** When to stop asking; set by the first missing answer. */
 		let deadline = Infinity;
-		for (let sending = 1; ; sending++) {
-			const lastSending = sending === MAX_SENDINGS || performance.now() >= deadline;
+		/** The server's process that may still be at work on an earlier sending. */
+		let abandoned: number | undefined;
+		let sendings = 0;
+		for (let round = 1; ; round++) {
 			let client: PoolClient;
 			try {
 				client = await this.checkOut();
+				if (abandoned !== undefined) abandoned = await endIfItWaits(client, abandoned);
 			} catch (failure) {
-				if (!unanswered) throw failure;
-				if (lastSending) throw noAnswer(statement);
-				await pause(sending);
+				// No connection leaves an earlier sending as doubtful as it was: a server that restarts is waited for.
+				if (deadline === Infinity) throw failure;
+				if (performance.now() >= deadline) throw noAnswer(statement);
+				await pause(round);
 				continue;
 			}
-			const patience = Math.max(1, Math.min(timeoutMs, deadline - performance.now()));
-			const query = { text: statement.text, values: [...statement.values], query_timeout: Math.ceil(patience) };
+			sendings++;
+			const patienceMs = Math.max(1, Math.min(this.settings.timeoutMs, deadline - performance.now()));
+			const boundedWait = statement.writes ? [String(Math.ceil(Math.min(lockWaitMs, Math.max(50, patienceMs * 0.8))))] : [];
+			const query = { text: statement.text, values: [...boundedWait, ...statement.values], query_timeout: Math.ceil(patienceMs) };
 			try {
 				const { rows } = await client.query<Row>(query);
 				client.release();
@@ -100,19 +138,23 @@ export class Connection {
 				const refused = isRefusal(failure);
 				// An unfinished statement must not meet the next user of its connection.
 				client.release(!refused);
+				const last = sendings === MAX_SENDINGS || performance.now() >= deadline;
 				if (refused) {
-					if (isSafeToRepeat(failure) && !lastSending) {
-						await pause(sending);
+					if (isSafeToRepeat(failure) && !last) {
+						await pause(round);
 						continue;
 					}
-					throw unanswered ? noAnswer(statement) : statementFailure(failure, this.settings);
+					throw deadline === Infinity ? statementFailure(failure, this.settings) : noAnswer(statement);
 				}
-				if (!unanswered) deadline = performance.now() + timeoutMs;
-				unanswered = true;
+				if (deadline === Infinity) deadline = performance.now() + this.settings.timeoutMs;
 				if (statement.doubt) statement.doubt.inDoubt = true;
 				this.distrustOlderThan = performance.now();
-				if (lastSending) throw noAnswer(statement);
-				await pause(sending);
+				abandoned = processOf(client);
+				if (last) {
+					void this.endIfItWaitsLater(abandoned);
+					throw noAnswer(statement);
+				}
+				await pause(round);
 			}
 		}
 	}
@@ -153,6 +195,18 @@ export class Connection {
 		await this.pool.end();
 	}
 
+	/** For the last sending, which nobody waits for any more. */
+	private async endIfItWaitsLater(process: number | undefined): Promise<void> {
+		if (process === undefined) return;
+		try {
+			const client = await this.checkOut();
+			await endIfItWaits(client, process);
+			client.release();
+		} catch {
+			// Then the server ends it: at the latest when what it waits for is free and its client turns out to be gone.
+		}
+	}
+
 	private async checkOut(): Promise<PoolClient> {
 		for (;;) {
 			let client: PoolClient;
@@ -169,9 +223,48 @@ export class Connection {
 	}
 }
 
+/** The driver leaves the line open when it ends a login by itself (no password given); the server would keep it for a minute. */
+class ClientThatHangsUp extends Client {
+	override connect(): Promise<Client>;
+	override connect(callback: ConnectCallback): void;
+	override connect(callback?: ConnectCallback): Promise<Client> | void {
+		const connected = super.connect().catch((failure: unknown) => {
+			void this.end();
+			throw failure;
+		});
+		if (callback === undefined) return connected;
+		const report = callback as (failure: Error | null, client?: Client) => void;
+		connected.then((client) => report(null, client), report);
+	}
+}
+
+type ConnectCallback = ((failure: Error) => void) | ((failure: null, client: Client) => void);
+
+/** The server's process behind a client; the driver's types do not name it. */
+function processOf(client: PoolClient): number | undefined {
+	return (client as { processID?: number }).processID;
+}
+
+/**
+ * Cancels a statement that waits for a lock and whose client has gone: only the wait for a row is bounded inside a
+ * statement, the one for the whole table is not, and sessions without a client would pile up behind it. What does not
+ * wait is left alone: it may be committing.
+ */
+async function endIfItWaits(client: PoolClient, process: number): Promise<undefined> {
+	const text = `SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+		 WHERE pid = $1 AND usename = current_user AND application_name = $2 AND wait_event_type = 'Lock'`;
+	const query = { text, values: [process, APPLICATION_NAME], query_timeout: CANCEL_TIMEOUT_MS };
+	try {
+		await client.query(query);
+	} catch (failure) {
+		client.release(true);
+		throw failure;
+	}
+}
+
 /** A short, growing, uneven wait, so that statements that hindered each other do not meet again. */
-async function pause(sending: number): Promise<void> {
-	await sleep(Math.random() * 20 * 2 ** sending);
+async function pause(round: number): Promise<void> {
+	await sleep(Math.random() * Math.min(500, 20 * 2 ** round));
 }
 
 function noAnswer(statement: Statement): ClaimError {
@@ -180,7 +273,7 @@ function noAnswer(statement: Statement): ClaimError {
 }
 
 function poolExhausted(settings: ConnectionSettings): ClaimError {
-	return new ClaimError('store_busy', `All ${settings.maxConnections} connections of this credential are in use`, {
-		hint: 'Nothing was written for this item; it can be tried again later. Raise Maximum Connections if it happens often.',
+	return new ClaimError('store_busy', `None of the ${settings.maxConnections} connections of this credential became free in time`, {
+		hint: 'Nothing was written for this item; it can be tried again later. If it happens often, the server answers slowly, or Maximum Connections is too low.',
 	});
 }

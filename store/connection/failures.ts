@@ -25,6 +25,11 @@ export function isSafeToRepeat(failure: unknown): boolean {
 	return code === '40001' || code === '40P01';
 }
 
+/** Another session's lock was waited for in vain. */
+export function isHeldByAnother(failure: unknown): boolean {
+	return failure instanceof ClaimError && failure.sqlState === '55P03';
+}
+
 export function sqlStateOf(failure: unknown): string | undefined {
 	const { code } = describe(failure);
 	return isSqlState(code) ? code : undefined;

@@ -29,6 +29,7 @@ export async function changeClaims(table: ClaimTable, change: ClaimChange, conte
 	const { owner, operation, doubt } = context;
 	const rows = await table.send({
 		writes: true,
+		separable: changes.length > 1,
 		doubt,
 		text: `
 			UPDATE ${table.name} AS claim
@@ -44,7 +45,6 @@ export async function changeClaims(table: ClaimTable, change: ClaimChange, conte
 			   AND ${STILL_SO[change]}
 			RETURNING item.seen_token, ${RECORD_COLUMNS}`,
 		values: [
-			String(table.connection.lockTimeoutMs),
 			JSON.stringify(
 				changes.map(({ seen, request }) => ({
 					...keyOf(seen.identity),

@@ -16,6 +16,7 @@ export async function insertClaims(table: ClaimTable, operation: Operation, owne
 	const { state, attempt } = opening(operation);
 	const rows = await table.send({
 		writes: true,
+		separable: requests.length > 1,
 		doubt,
 		text: `
 			INSERT INTO ${table.name} AS claim (
@@ -40,7 +41,6 @@ export async function insertClaims(table: ClaimTable, operation: Operation, owne
 			ON CONFLICT (${KEY_COLUMNS}) DO NOTHING
 			RETURNING ${RECORD_COLUMNS}`,
 		values: [
-			String(table.connection.lockTimeoutMs),
 			JSON.stringify(
 				requests.map((request) => ({
 					...keyOf(request.identity),

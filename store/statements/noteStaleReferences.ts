@@ -31,6 +31,7 @@ export async function noteStaleReferences(table: ClaimTable, caller: Owner, refe
 	});
 	await table.send({
 		writes: true,
+		separable: references.length > 1,
 		text: `
 			UPDATE ${table.name} AS claim
 			   SET history = claim.history || ${entry}
@@ -38,7 +39,6 @@ export async function noteStaleReferences(table: ClaimTable, caller: Owner, refe
 			 WHERE ${SAME_CLAIM}
 			   AND NOT claim.history @> jsonb_build_array(jsonb_build_object('version', item.version, 'reason', item.reason, 'reference', item.reference))`,
 		values: [
-			String(table.connection.lockTimeoutMs),
 			JSON.stringify(references.map(({ claim, reason, reference }) => ({ ...keyOf(claim.identity), version: claim.version, reason, reference }))),
 			caller.workflowId,
 			caller.executionId,

@@ -27,7 +27,6 @@ export async function putBackClaims(table: ClaimTable, owner: Owner, claims: Rea
 			   AND claim.owner_token = item.owner_token
 			   AND claim.state IN ('processing', 'completed')`,
 		values: [
-			String(table.connection.lockTimeoutMs),
 			JSON.stringify(claims.map(({ identity, ownerToken }) => ({ ...keyOf(identity), owner_token: ownerToken }))),
 			reason,
 			owner.workflowId,

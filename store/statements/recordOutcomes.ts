@@ -32,6 +32,7 @@ export interface OutcomeRequest {
 export async function recordOutcomes(table: ClaimTable, outcome: OutcomeKind, caller: Owner, requests: readonly OutcomeRequest[], doubt: Doubt): Promise<Map<string, ClaimRecord>> {
 	const rows = await table.send({
 		writes: true,
+		separable: requests.length > 1,
 		doubt,
 		text: `
 			UPDATE ${table.name} AS claim
@@ -46,7 +47,6 @@ export async function recordOutcomes(table: ClaimTable, outcome: OutcomeKind, ca
 			   AND ${NOT_ALREADY_SO[outcome] ?? 'true'}
 			RETURNING ${RECORD_COLUMNS}`,
 		values: [
-			String(table.connection.lockTimeoutMs),
 			JSON.stringify(
 				requests.map(({ claim, reference, reason, result, keepPayload, retryAfterSeconds, leaseSeconds }) => ({
 					...keyOf(claim.identity),

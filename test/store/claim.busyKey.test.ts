@@ -42,8 +42,11 @@ async function hold(request: ClaimRequest): Promise<void> {
 
 /** Until a session of the store waits for a lock. */
 async function somebodyWaits(): Promise<void> {
-	const waiting = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'n8n-nodes-idempotent-claim' AND wait_event_type = 'Lock'`;
-	while ((await database.query(waiting)).length === 0);
+	while ((await sessionsThatWait()).length === 0);
+}
+
+async function sessionsThatWait(): Promise<unknown[]> {
+	return await database.query(`SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'n8n-nodes-idempotent-claim' AND wait_event_type = 'Lock'`);
 }
 
 const claim = async (requests: ClaimRequest[], by = store) => await by.claim('claim', anOwner(), requests);
@@ -178,6 +181,29 @@ test('two batches of the same keys in opposite orders do not wait for each other
 		);
 		return rows.map(({ blocker }) => blocker);
 	}
+});
+
+test.each([1, 5])('twenty copies of a held key and twenty other deliveries, %d connections: only the copies are busy', async (maxConnections) => {
+	const held = aRequest();
+	await hold(held);
+	const narrow = openClaimStore(settingsFor(database, { maxConnections, timeoutMs: 2000 }));
+	const copies = Array.from({ length: 20 }, async () => (await claim([aCopyOf(held)], narrow))[0]);
+	const others = Array.from({ length: 20 }, async () => (await claim([aRequest()], narrow))[0]);
+	expect((await Promise.all(others)).map(inShort)).toEqual(others.map(() => 'new first_delivery'));
+	for (const copy of await Promise.all(copies)) expect(copy).toMatchObject({ verdict: 'error', error: { kind: 'store_busy' } });
+	await holder.query('ROLLBACK');
+	expect((await claim([held], narrow)).map(inShort)).toEqual(['new first_delivery']);
+	await narrow.close();
+});
+
+test('somebody holds the whole table: in doubt, and no session stays behind that waits for it', async () => {
+	const [request, later] = [aRequest(), aRequest()];
+	await holder.query('LOCK TABLE idempotent_claims');
+	expect((await claim([request])).map(inShort)).toEqual(['error outcome_unknown']);
+	while ((await sessionsThatWait()).length > 0);
+	await holder.query('ROLLBACK');
+	expect((await claim([request, later])).map(inShort)).toEqual(['new first_delivery', 'new first_delivery']);
+	expect(await rowOf(database, request.identity)).toMatchObject({ owner_token: request.ownerToken, version: 1 });
 });
 
 test('an outcome of a row that another session holds: busy, and its neighbours are recorded', async () => {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { openClaimStore, type ClaimStore } from '../../store/claimStore';
 import type { OutcomeKind } from '../../store/decisions';
 import { createTestDatabase, type TestDatabase } from '../support/database';
@@ -82,6 +83,17 @@ describe('the answer to the INSERT is lost', () => {
 		await proxy.forward();
 		expect(await store.claim('claim', owner, [request])).toMatchObject([{ verdict: 'new', reason: 'first_delivery', record: { version: 1 } }]);
 		expect((await store.claim('claim', anOwner(), [aCopyOf(request)])).map(inShort)).toEqual(['duplicate in_progress']);
+	});
+
+	test('and the server restarts: it is asked again once it is back', async () => {
+		const patient = openClaimStore(throughProxy({ timeoutMs: 20_000 }));
+		await patient.openClaimsOf(owner);
+		const request = aRequest();
+		loseAnswerAndServer('INSERT INTO');
+		// Longer than all sendings that follow each other at once would take.
+		const [answers] = await Promise.all([patient.claim('claim', owner, [request]), sleep(1500).then(async () => await proxy.forward())]);
+		expect(answers).toMatchObject([{ verdict: 'new', reason: 'first_delivery', record: { version: 1 } }]);
+		await patient.close();
 	});
 
 	// The second sending met our own row: from then on nothing but New is true, and nobody may say "certainly not claimed".

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { openClaimStore, type ClaimStore } from '../../store/claimStore';
 import { connectionFailure, isRefusal } from '../../store/connection/failures';
 import type { ClaimStoreCredential } from '../../store/connection/settings';
@@ -82,6 +83,17 @@ describe('no connection', () => {
 				expect((await failureOf(asRole({ password }))).kind).toBe('store_denied');
 			}
 		});
+	});
+
+	test('a server that asks for a password, and none is filled in: the line is closed, not left to the server', async () => {
+		const proxy = await startProxy(database);
+		await inHba(`host ${database.database} ${role} 127.0.0.1/32 scram-sha-256`, async () => {
+			const { host, port } = proxy;
+			expect(await failureOf(open({ host, port, user: role, password: '' }))).toMatchObject({ kind: 'store_denied', message: expect.stringContaining('asks for a password') as string });
+			expect(proxy.accepted).toBeGreaterThan(0);
+			while (proxy.open > 0) await setImmediate();
+		});
+		await proxy.close();
 	});
 
 	test('not allowed by pg_hba.conf', async () => {

@@ -22,6 +22,8 @@ export interface Proxy {
 	readonly port: number;
 	/** Connections accepted so far. */
 	readonly accepted: number;
+	/** Connections that are open now. */
+	readonly open: number;
 	/** Back to carrying everything. Connections that were silenced stay so. */
 	forward(): Promise<void>;
 	/** Closes all lines and the listening port: new clients get ECONNREFUSED. */
@@ -60,6 +62,7 @@ type Mode = { kind: 'forward' } | { kind: 'silent' } | { kind: 'delay'; millisec
 export async function startProxy(server: { host: string; port: number }): Promise<Proxy> {
 	let mode: Mode = { kind: 'forward' };
 	let accepted = 0;
+	const clients = new Set<Socket>();
 	const orders: Order[] = [];
 	const sockets = new Set<Socket>();
 
@@ -78,6 +81,7 @@ export async function startProxy(server: { host: string; port: number }): Promis
 
 	const join = (client: Socket) => {
 		accepted++;
+		clients.add(client.once('close', () => clients.delete(client)));
 		const upstream = createConnection(server);
 		const cut = () => {
 			client.destroy();
@@ -166,6 +170,9 @@ export async function startProxy(server: { host: string; port: number }): Promis
 		port,
 		get accepted() {
 			return accepted;
+		},
+		get open() {
+			return clients.size;
 		},
 		async forward() {
 			mode = { kind: 'forward' };
