@@ -44,7 +44,7 @@ export function columnsOf(createSql: string): ColumnDefinition[] {
  */
 export async function inspectTable(send: (text: string, values: unknown[]) => Promise<Row[]>, settings: ConnectionSettings, columns: readonly ColumnDefinition[]): Promise<TableInspection | undefined> {
 	const { schema, table, user } = settings;
-	const [row] = await send(INSPECTION, [schema, table, JSON.stringify(columns)]);
+	const [row] = await send(INSPECTION, [schema, table, JSON.stringify(columns.map((column, position) => ({ ...column, position })))]);
 	if (row === undefined) return undefined;
 	const name = `"${schema}"."${table}"`;
 	return {
@@ -106,9 +106,9 @@ const INSPECTION = `
 		  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 		 WHERE n.nspname = $1 AND c.relname = $2),
 	needed AS (
-		SELECT needed.name, needed.type, needed.nullable, a.attnum, a.attnotnull, a.attcollation,
+		SELECT needed.*, a.attnum, a.attnotnull, a.attcollation,
 		       format_type(a.atttypid, a.atttypmod) AS present_type
-		  FROM target CROSS JOIN json_to_recordset($3::json) AS needed(name text, type text, nullable boolean)
+		  FROM target CROSS JOIN json_to_recordset($3::json) AS needed(name text, type text, nullable boolean, position integer)
 		  LEFT JOIN pg_attribute a ON a.attrelid = target.oid AND a.attname = needed.name AND NOT a.attisdropped),
 	unique_index AS (
 		SELECT i.indexrelid::regclass::text AS name,
@@ -118,26 +118,26 @@ const INSPECTION = `
 		               WHERE a.attrelid = i.indrelid AND a.attnum = ANY ((i.indkey::int2[])[0:i.indnkeyatts - 1])) = ${KEY_ARRAY}
 		         AND NOT EXISTS (SELECT FROM pg_collation l WHERE l.oid = ANY (i.indcollation::oid[]) AND NOT l.collisdeterministic) AS is_key
 		  FROM pg_index i JOIN target ON target.oid = i.indrelid
-		 WHERE i.indisunique OR i.indisexclusion)
+		 WHERE (i.indisunique OR i.indisexclusion) AND i.indisready)
 	SELECT obj_description(target.oid, 'pg_class') AS comment,
 	       target.relkind AS kind,
 	       pg_get_userbyid(target.relowner) AS owner,
 	       pg_has_role(target.relowner, 'USAGE') AS may_alter,
-	       (SELECT string_agg(name, ', ') FROM needed WHERE attnum IS NULL) AS missing,
-	       (SELECT string_agg(format('%s is %s instead of %s', name, present_type, type), ', ') FROM needed WHERE present_type <> type) AS mistyped,
-	       (SELECT string_agg(name, ', ') FROM needed JOIN pg_collation l ON l.oid = attcollation WHERE NOT l.collisdeterministic) AS folding,
+	       (SELECT string_agg(name, ', ' ORDER BY position) FROM needed WHERE attnum IS NULL) AS missing,
+	       (SELECT string_agg(format('%s is %s instead of %s', name, present_type, type), ', ' ORDER BY position) FROM needed WHERE present_type <> type) AS mistyped,
+	       (SELECT string_agg(name, ', ' ORDER BY position) FROM needed JOIN pg_collation l ON l.oid = attcollation WHERE NOT l.collisdeterministic) AS folding,
 	       EXISTS (SELECT FROM unique_index WHERE is_key) AS has_key,
-	       (SELECT string_agg(rulename::text, ', ') FROM pg_rewrite WHERE ev_class = target.oid AND ev_type IN ('2', '3') AND ev_enabled <> 'D') AS rules,
-	       (SELECT string_agg(name, ', ') FROM unique_index WHERE NOT is_key) AS other_unique,
-	       (SELECT string_agg(c.conname::text, ', ') FROM pg_constraint c
+	       (SELECT string_agg(rulename::text, ', ' ORDER BY rulename) FROM pg_rewrite WHERE ev_class = target.oid AND ev_type IN ('2', '3') AND ev_enabled <> 'D') AS rules,
+	       (SELECT string_agg(name, ', ' ORDER BY name) FROM unique_index WHERE NOT is_key) AS other_unique,
+	       (SELECT string_agg(c.conname::text, ', ' ORDER BY c.conname) FROM pg_constraint c
 	         WHERE c.conrelid = target.oid
 	           AND (c.contype = 'f' OR (c.contype = 'c'
 	             AND c.conkey <@ (SELECT array_agg(attnum) FROM needed)
 	             AND c.conkey <> ALL (SELECT ARRAY[attnum] FROM needed WHERE name IN (${CHECKED_COLUMNS}))))) AS constraints,
-	       (SELECT string_agg(a.attname::text, ', ') FROM pg_attribute a LEFT JOIN needed ON needed.attnum = a.attnum
+	       (SELECT string_agg(a.attname::text, ', ' ORDER BY a.attnum) FROM pg_attribute a LEFT JOIN needed ON needed.attnum = a.attnum
 	         WHERE a.attrelid = target.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attnotnull
 	           AND CASE WHEN needed.name IS NULL THEN NOT a.atthasdef AND a.attidentity = '' ELSE needed.nullable END) AS demanded,
-	       (SELECT string_agg(tgname::text, ', ') FROM pg_trigger
+	       (SELECT string_agg(tgname::text, ', ' ORDER BY tgname) FROM pg_trigger
 	         WHERE tgrelid = target.oid AND NOT tgisinternal AND tgenabled IN ('O', 'A') AND tgtype & 3 = 3 AND tgtype & 20 <> 0) AS triggers,
 	       CASE WHEN row_security_active(target.oid) AND (
 	             EXISTS (SELECT FROM pg_policy p WHERE p.polrelid = target.oid AND NOT p.polpermissive)
@@ -145,7 +145,7 @@ const INSPECTION = `
 	                              AND EXISTS (SELECT FROM unnest(p.polroles) AS role WHERE CASE WHEN role = 0 THEN true ELSE pg_has_role(role, 'USAGE') END)
 	                              AND pg_get_expr(p.polqual, p.polrelid) = 'true' AND coalesce(pg_get_expr(p.polwithcheck, p.polrelid), 'true') = 'true'))
 	            THEN 'active' END AS row_security,
-	       (SELECT string_agg(c.oid::regclass::text, ', ') FROM pg_class c
+	       (SELECT string_agg(c.oid::regclass::text, ', ' ORDER BY c.oid::regclass::text) FROM pg_class c
 	         WHERE c.relpersistence = 'u' AND (c.oid = target.oid OR c.oid IN (SELECT relid FROM pg_partition_tree(target.oid)))) AS unlogged,
 	       nullif(concat_ws(', ',
 	         CASE WHEN NOT has_table_privilege(target.oid, 'SELECT') THEN 'SELECT' END,

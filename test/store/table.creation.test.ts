@@ -88,22 +88,6 @@ describe('by itself', () => {
 		}
 	});
 
-	test.each<[string, string]>([
-		['Claims', 'Idempotent_Claims'],
-		['n8n-claims', 'my-claims'],
-		['we "quote"', `it's "odd"; DROP TABLE x --`],
-		['select', 'table'],
-		['$&', '$1 $$ %s :"schema".:"table"'],
-		['schéma', '表'],
-		['s', 'x'.repeat(63)],
-	])('in schema %s as table %s', async (schema, table) => {
-		await database.query(`CREATE SCHEMA ${escapeIdentifier(schema)}`);
-		await works(open({ schema, table }));
-		// Another process finds it again.
-		await works(open({ schema, table }));
-		expect(await database.query('SELECT count(*)::int AS count FROM pg_tables WHERE schemaname = $1 AND tablename = $2', [schema, table])).toEqual([{ count: 1 }]);
-	});
-
 	test('two tables in one database do not share claims', async () => {
 		const request = aRequest();
 		expect(await claim(open({ table: 'one' }), request)).toEqual(['new first_delivery']);
