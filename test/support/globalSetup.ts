@@ -1,7 +1,8 @@
 import { chmod, mkdtemp } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
-import { startPostgres, type RunningPostgres } from '../../sandbox/postgres';
+import { SERVER_PACKAGE_VARIABLE, startPostgres, type RunningPostgres } from '../../sandbox/postgres';
 
 declare global {
 	// The only thing that setup and teardown share; test files see the environment variables.
@@ -11,8 +12,13 @@ declare global {
 /**
  * One PostgreSQL server for the whole test run. Test files get a database each (`database.ts`), so
  * they cannot see one another; starting a server per file would cost more than the tests.
+ *
+ * `TEST_POSTGRES=13` takes an older version of PostgreSQL; `npm run test:versions` installs them.
  */
 export default async function globalSetup(): Promise<void> {
+	const { TEST_POSTGRES } = process.env;
+	// All servers of this run are of that version, those that tests start for themselves included.
+	if (TEST_POSTGRES) process.env[SERVER_PACKAGE_VARIABLE] = createRequire(path.join(__dirname, '../databases/servers/package.json')).resolve(`postgres-${TEST_POSTGRES}`);
 	const folder = await mkdtemp(path.join(os.tmpdir(), 'idempotent-claim-test-'));
 	// Started by root, the server runs as another user, who must get through this folder.
 	await chmod(folder, 0o755);
