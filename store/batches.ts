@@ -2,13 +2,14 @@ import type { Doubt } from './connection/connection';
 import { asClaimError, isStoreTrouble, outcomeUnknown, type ClaimError } from './errors';
 
 /**
- * Cuts what is to be done into statements: each names an identity at most once, in one order for all processes (so
- * that two batches do not wait for each other), and none grows beyond a bound. Every item gets exactly one answer.
+ * Cuts what is to be done into portions: in one order of identities for all processes (so that two batches do not
+ * wait for each other), repeats of an identity in the order of the items, and none beyond a bound. Every item gets
+ * exactly one answer.
  */
 
-/** Items per statement at the most. */
+/** Items per portion at the most. */
 const MAX_ITEMS = 500;
-/** Characters of payload and other large texts per statement, about. */
+/** Characters of payload and other large texts per portion, about. */
 const MAX_CHARACTERS = 4 * 1024 * 1024;
 
 /** What is to be done with many items. */
@@ -27,11 +28,7 @@ export interface Batch<Item, Answer> {
 /** The answers, in the order of the items. Never throws: what fails is the answer of the items that it concerns. */
 export async function answerEach<Item, Answer>(items: readonly Item[], batch: Batch<Item, Answer>): Promise<Answer[]> {
 	const answers = new Map<Item, Answer>();
-	for (const wave of waves(items, batch.key)) {
-		for (const portion of portions(wave, batch)) {
-			await answerPortion(batch, portion, answers, { inDoubt: false });
-		}
-	}
+	for (const portion of portions(items, batch)) await answerPortion(batch, portion, answers, { inDoubt: false });
 	return items.map((item) => answers.get(item) ?? batch.failed(asClaimError(undefined)));
 }
 
@@ -41,8 +38,9 @@ async function answerPortion<Item, Answer>(batch: Batch<Item, Answer>, portion: 
 	} catch (failure) {
 		const open = portion.filter((item) => !answers.has(item));
 		const error = asClaimError(failure);
-		if (open.length > 1 && mayConcernOneItem(error)) {
-			await eachLimited(open, batch.parallel, async (item) => await answerPortion(batch, [item], answers, { ...doubt }));
+		const apart = repeatsOf(open, batch.key);
+		if (apart.length > 1 && mayConcernOneItem(error)) {
+			await eachLimited(apart, batch.parallel, async (repeats) => await answerPortion(batch, repeats, answers, { ...doubt }));
 			return;
 		}
 		// Of what may have been written, nothing can be said for certain any more, whatever went wrong later.
@@ -57,21 +55,9 @@ function mayConcernOneItem(error: ClaimError): boolean {
 	return error.sqlState !== null && !error.sqlState.startsWith('53') && (error.kind === 'store_busy' || error.kind === 'unexpected' || error.sqlState.startsWith('23'));
 }
 
-/** First occurrences, then second ones, and so on: within a wave each key stands once, and waves keep input order. */
-function waves<T>(items: readonly T[], key: (item: T) => string): T[][] {
-	const result: T[][] = [];
-	const seen = new Map<string, number>();
-	for (const item of items) {
-		const wave = seen.get(key(item)) ?? 0;
-		seen.set(key(item), wave + 1);
-		(result[wave] ??= []).push(item);
-	}
-	return result;
-}
-
-/** One wave in statements' portions, ordered by key. */
-function portions<Item>(wave: readonly Item[], { key, characters }: Pick<Batch<Item, unknown>, 'key' | 'characters'>): Item[][] {
-	const keyed = wave.map((item) => ({ item, key: key(item) })).sort((a, b) => (a.key < b.key ? -1 : 1));
+/** Ordered by key; a stable order, so that repeats keep theirs. */
+function portions<Item>(items: readonly Item[], { key, characters }: Pick<Batch<Item, unknown>, 'key' | 'characters'>): Item[][] {
+	const keyed = items.map((item) => ({ item, key: key(item) })).sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
 	const result: Item[][] = [];
 	let size = 0;
 	for (const { item } of keyed) {
@@ -85,6 +71,22 @@ function portions<Item>(wave: readonly Item[], { key, characters }: Pick<Batch<I
 		}
 	}
 	return result;
+}
+
+/** The items by identity, repeats together; identities in the order of their first items. */
+function repeatsOf<Item>(items: readonly Item[], key: (item: Item) => string): Item[][] {
+	const groups = new Map<string, Item[]>();
+	for (const item of items) {
+		const group = groups.get(key(item));
+		if (group) group.push(item);
+		else groups.set(key(item), [item]);
+	}
+	return [...groups.values()];
+}
+
+/** The first item of each identity: a statement may name each only once. */
+export function firstOfEach<Item>(items: readonly Item[], key: (item: Item) => string): Item[] {
+	return repeatsOf(items, key).map(([first]) => first);
 }
 
 /** Runs `work` on every item, at most `limit` at a time. */

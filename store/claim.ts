@@ -1,4 +1,4 @@
-import { answerEach } from './batches';
+import { answerEach, firstOfEach } from './batches';
 import type { Doubt } from './connection/connection';
 import { decideClaim, duplicateOfLive, type ClaimChange, type ClaimDecision, type DuplicateReason } from './decisions';
 import { ClaimError, invalidSetting, outcomeUnknown } from './errors';
@@ -19,8 +19,8 @@ export type ClaimAnswer =
 	| { verdict: 'duplicate'; reason: DuplicateReason; record: ClaimRecord; payloadChanged: boolean | null }
 	| { verdict: 'error'; error: ClaimError; record: ClaimRecord | null; payloadChanged: boolean | null };
 
-/** How often a claim is looked at anew when its record moves between reading and writing. */
-const MAX_ROUNDS = 6;
+/** How often claims are looked at in vain, because their records move between reading and writing. */
+const MAX_VAIN_ROUNDS = 6;
 
 /**
  * Claims deliveries: each gets exactly one answer, in input order; a repeat inside the list meets the first one's
@@ -54,9 +54,10 @@ async function claimTogether(work: Work, portion: readonly ClaimRequest[]): Prom
 	let open = await withoutLiveTwins(work, portion);
 	const missing = new Set(open);
 
-	for (let round = 1; open.length > 0 && round <= MAX_ROUNDS; round++) {
+	for (let vain = 0; open.length > 0 && vain < MAX_VAIN_ROUNDS; ) {
+		const before = answers.size;
 		// Insert what no record was seen of: at first everything, later what was purged in between.
-		const inserted = await insertClaims(table, operation, owner, open.filter((request) => missing.has(request)), doubt);
+		const inserted = await insertClaims(table, operation, owner, firstOfEach(open.filter((request) => missing.has(request)), identityOf), doubt);
 		for (const request of open) {
 			const record = inserted.get(request.ownerToken);
 			if (record) answers.set(request, isOurs(record, request) ? { verdict: 'new', reason: 'first_delivery', record, payloadChanged: null } : asError(rewritten()));
@@ -66,7 +67,10 @@ async function claimTogether(work: Work, portion: readonly ClaimRequest[]): Prom
 		const records = await readClaims(table, open.map(({ identity }) => identity));
 		missing.clear();
 		const changes = new Map<ClaimChange, Array<Pending>>();
+		const moving = new Set<string>();
 		for (const request of open) {
+			// A repeat meets what its predecessor has made of the record.
+			if (moving.has(identityOf(request))) continue;
 			const record = records.get(identityOf(request));
 			if (record === undefined) {
 				missing.add(request);
@@ -79,6 +83,7 @@ async function claimTogether(work: Work, portion: readonly ClaimRequest[]): Prom
 			if (decision.verdict !== 'misuse' && decision.change !== null) {
 				const pending = { seen: record, request, decision, payloadChanged };
 				changes.set(decision.change, [...(changes.get(decision.change) ?? []), pending]);
+				moving.add(identityOf(request));
 			} else {
 				answers.set(request, answerOf(decision, record, payloadChanged));
 			}
@@ -91,6 +96,7 @@ async function claimTogether(work: Work, portion: readonly ClaimRequest[]): Prom
 			}
 		}
 		open = open.filter((request) => !answers.has(request));
+		vain = answers.size > before ? 0 : vain + 1;
 	}
 	for (const request of open) {
 		const error = doubt.inDoubt ? outcomeUnknown() : missing.has(request) ? swallowed() : movedTooOften();

@@ -1,4 +1,4 @@
-import { answerEach } from './batches';
+import { answerEach, firstOfEach } from './batches';
 import { decideOutcome, type OutcomeKind, type StaleReason } from './decisions';
 import type { Doubt } from './connection/connection';
 import { ClaimError, outcomeUnknown } from './errors';
@@ -15,8 +15,8 @@ export type OutcomeAnswer =
 	| { verdict: 'stale'; reason: StaleReason; record: ClaimRecord | null }
 	| { verdict: 'error'; error: ClaimError };
 
-/** How often an outcome is tried anew when its record moves between writing and reading. */
-const MAX_ROUNDS = 6;
+/** How often outcomes are tried in vain, because their records move between writing and reading. */
+const MAX_VAIN_ROUNDS = 6;
 
 /**
  * Records outcomes of claims; each gets exactly one answer, in input order. Never throws: what fails is the answer
@@ -48,9 +48,11 @@ interface Work {
 
 async function settleTogether({ table, outcome, caller, answers, doubt }: Work, portion: readonly OutcomeRequest[]): Promise<void> {
 	let open = [...portion];
-	for (let round = 1; open.length > 0 && round <= MAX_ROUNDS; round++) {
-		const recorded = await recordOutcomes(table, outcome, caller, open, doubt);
-		for (const request of open) {
+	for (let vain = 0; open.length > 0 && vain < MAX_VAIN_ROUNDS; ) {
+		const before = answers.size;
+		const asked = firstOfEach(open, identityOf);
+		const recorded = await recordOutcomes(table, outcome, caller, asked, doubt);
+		for (const request of asked) {
 			const record = recorded.get(identityOf(request));
 			if (record) answers.set(request, isRecorded(record, request, outcome) ? { verdict: 'recorded', record } : { verdict: 'error', error: rewritten() });
 		}
@@ -59,20 +61,29 @@ async function settleTogether({ table, outcome, caller, answers, doubt }: Work, 
 		const records = await readClaims(table, open.map(({ claim }) => claim.identity));
 		const stale: Array<{ request: OutcomeRequest; answer: OutcomeAnswer }> = [];
 		const references: StaleReference[] = [];
+		const moving = new Set<string>();
 		for (const request of open) {
+			// A repeat meets what its predecessor has made of the record.
+			if (moving.has(identityOf(request))) continue;
 			const record = records.get(identityOf(request)) ?? null;
 			const decision = decideOutcome(record, { ownerToken: request.claim.ownerToken, outcome, reference: request.reference });
 			if (decision.answer === 'alreadyRecorded' && record) {
 				answers.set(request, { verdict: 'recorded', record });
 			} else if (decision.answer === 'stale') {
 				stale.push({ request, answer: { verdict: 'stale', reason: decision.reason, record } });
-				if (record && request.reference !== null) references.push({ claim: request.claim, reference: request.reference, reason: 'stale_claim' });
+				if (record && request.reference !== null) {
+					references.push({ claim: request.claim, reference: request.reference, reason: 'stale_claim' });
+					moving.add(identityOf(request));
+				}
+			} else {
+				moving.add(identityOf(request));
 			}
 		}
 		// Answered only once the evidence is kept: a caller that gets an error instead may ask again.
 		await noteStaleReferences(table, caller, references);
 		for (const { request, answer } of stale) answers.set(request, answer);
 		open = open.filter((request) => !answers.has(request));
+		vain = answers.size > before ? 0 : vain + 1;
 	}
 	for (const request of open) {
 		const error = doubt.inDoubt ? outcomeUnknown() : new ClaimError('store_busy', 'The record changed each time the outcome was to be written', { hint: 'Nothing was recorded by this item; run it again.' });

@@ -1,3 +1,4 @@
+import { firstOfEach } from '../batches';
 import { identityText, type Identity } from '../identity';
 import { recordFrom, RECORD_COLUMNS, type ClaimRecord, type Owner } from '../record';
 import { keyOf } from '../request';
@@ -12,13 +13,14 @@ import type { ClaimTable } from '../table/claimTable';
  */
 export async function readClaims(table: ClaimTable, identities: readonly Identity[]): Promise<Map<string, ClaimRecord>> {
 	if (identities.length === 0) return new Map();
+	const unique = firstOfEach(identities, identityText);
 	const rows = await table.send({
 		writes: false,
 		text: `
 			SELECT ${RECORD_COLUMNS}
 			  FROM json_to_recordset($1::json) AS item(${KEY_RECORD})
 			  JOIN ${table.name} AS claim ON ${SAME_CLAIM}`,
-		values: [JSON.stringify(identities.map(keyOf))],
+		values: [JSON.stringify(unique.map(keyOf))],
 	});
 	return new Map(rows.map(recordFrom).map((record) => [identityText(record.identity), record]));
 }

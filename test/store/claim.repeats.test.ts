@@ -1,7 +1,7 @@
 import { openClaimStore, type ClaimStore } from '../../store/claimStore';
 import type { Operation } from '../../store/record';
 import { createTestDatabase, type TestDatabase } from '../support/database';
-import { aCopyOf, anOwner, aRequest, changeRow, inShort, LEASE_OVER, rowOf, settingsFor } from './support/claims';
+import { aCopyOf, anOutcome, anOwner, aRequest, changeRow, inShort, LEASE_OVER, ownershipOf, rowOf, settingsFor } from './support/claims';
 
 /** Several items of one call: repeats of a delivery, order of answers, and rows that are none of their business. */
 
@@ -48,6 +48,29 @@ test('a second call with the same tokens recognises every claim, and its repeats
 	const second = await store.claim('claim', owner, requests);
 	expect(second.map(inShort)).toEqual(first.map(inShort));
 	expect(await rowOf(database, a.identity)).toMatchObject({ owner_token: a.ownerToken, version: 1, attempt: 1 });
+});
+
+test('a thousand copies in one call: one is new, and each of the others meets its record', async () => {
+	const first = aRequest();
+	const answers = await store.claim('claim', anOwner(), [first, ...Array.from({ length: 999 }, () => aCopyOf(first))]);
+	expect(answers.map(inShort)).toEqual(['new first_delivery', ...Array<string>(999).fill('duplicate in_progress')]);
+	expect(await rowOf(database, first.identity)).toMatchObject({ owner_token: first.ownerToken, version: 1, attempt: 1 });
+});
+
+test('outcomes of one claim in one call: the first is recorded, equal ones are as asked, and what others created is kept, each once', async () => {
+	const claimed = ownershipOf((await store.claim('claim', anOwner(), [aRequest()]))[0]);
+	const references = ['lead-1', 'lead-1', 'lead-2', 'lead-3', 'lead-2'];
+	const answers = await store.settle('completed', anOwner(), references.map((reference) => anOutcome(claimed, { reference })));
+	expect(answers.map((answer) => (answer.verdict === 'stale' ? answer.reason : answer.verdict))).toEqual(['recorded', 'recorded', 'already_completed', 'already_completed', 'already_completed']);
+	const { outcome_reference: kept, history } = await rowOf(database, claimed.identity);
+	expect(kept).toBe('lead-1');
+	expect(history.map(({ reference }) => reference)).toEqual([null, 'lead-1', 'lead-2', 'lead-3']);
+});
+
+test('a lease that is extended by every item of a call', async () => {
+	const claimed = ownershipOf((await store.claim('claim', anOwner(), [aRequest()]))[0]);
+	const answers = await store.settle('extendLease', anOwner(), Array.from({ length: 20 }, () => anOutcome(claimed, { leaseSeconds: 3600 })));
+	expect(answers.map(({ verdict }) => verdict)).toEqual(Array(20).fill('recorded'));
 });
 
 test('rows of other identities are not touched', async () => {
