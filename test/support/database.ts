@@ -33,6 +33,8 @@ export function testServer(): ServerAddress {
 export async function createTestDatabase(server: ServerAddress = testServer()): Promise<TestDatabase> {
 	const database = `test_${++databasesMade}_${randomBytes(6).toString('hex')}`;
 	await inMaintenance(server, `CREATE DATABASE ${database}`);
+	// As it is from PostgreSQL 15 on; before, everybody might create tables there.
+	await inMaintenance(server, 'REVOKE CREATE ON SCHEMA public FROM PUBLIC', database);
 	let admin: Client | undefined;
 
 	return {
@@ -57,8 +59,8 @@ async function connectAs(server: ServerAddress, database: string, whenLost: () =
 	return client;
 }
 
-async function inMaintenance(server: ServerAddress, statement: string): Promise<void> {
-	const client = new Client({ ...server, database: 'postgres' });
+async function inMaintenance(server: ServerAddress, statement: string, database = 'postgres'): Promise<void> {
+	const client = new Client({ ...server, database });
 	await client.connect();
 	try {
 		await client.query(statement);

@@ -25,7 +25,8 @@ export default async function globalSetup(): Promise<void> {
 	const server = await startPostgres({
 		dataFolder: path.join(folder, 'postgres'),
 		temporary: true,
-		serverFlags: ['-c', 'max_connections=300'],
+		// Passwords as every version since 14 keeps them.
+		serverFlags: ['-c', 'max_connections=300', '-c', 'password_encryption=scram-sha-256'],
 	});
 	globalThis.testPostgres = server;
 	process.env.TEST_FOLDER = folder;

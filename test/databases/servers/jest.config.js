@@ -1,8 +1,21 @@
-/** `npm run test:versions`: what sends SQL, on another version of PostgreSQL. */
+/**
+ * `npm run test:versions`: whatever decides in SQL, on another version of PostgreSQL. Left out is what is about the
+ * line, about time-outs and about other programs: that is the same with every server.
+ */
 const everything = require('../../../jest.config.js');
+
+const tests = (...patterns) => patterns.map((pattern) => `<rootDir>/test/${pattern}.test.ts`);
 
 module.exports = {
   ...everything,
   rootDir: '../../..',
-  testMatch: ['<rootDir>/test/store/**/*.test.ts', '<rootDir>/test/databases/**/*.test.ts', '<rootDir>/test/nodes/**/*.test.ts'],
+  testMatch: tests(
+    'databases/!(pgbouncer*|tls*)',
+    'store/claim.@(batches|busyKey|decisions|environments|movingRecord|repeats|settings)',
+    'store/identity.storage',
+    'store/outcome.*',
+    'store/table.*',
+    'nodes/CompleteClaim/@(claimFrom|outcomes)*',
+    'nodes/IdempotentClaim/@(decisions|environments|unconnectedError)*',
+  ),
 };
