@@ -179,7 +179,7 @@ export const properties: INodeProperties[] = [
 		default: '',
 		placeholder: 'e.g. {{ $json.headers["x-delivery-id"] }}',
 		displayOptions: { show: { provider: ['custom'] } },
-		description: 'The identifier that the sender repeats when it delivers the same event again. Never an execution ID, a time, a signature or a hash of the payload.',
+		description: 'The identifier that the sender repeats when it delivers the same event again. Never an execution ID, a time, a signature or a hash of the payload. If the webhook is registered more than once at the sender, each registration delivers under an ID of its own: use the event\'s ID then.',
 	},
 	{
 		displayName: 'Action',
