@@ -1,9 +1,9 @@
-import type { IExecuteFunctions, NodeExecutionHint } from 'n8n-workflow';
+import type { IExecuteFunctions, INodeParameters, NodeExecutionHint } from 'n8n-workflow';
 import type { Operation } from '../../store/record';
 import { errorInWords, type ClaimField } from '../shared/claimField';
 import { rawParameter } from '../shared/parameters';
 import { isOurNode, isOutputConnected, type NodeRun } from '../shared/run';
-import { OPERATIONAL_ERROR } from './outputs';
+import { KNOWN_DUPLICATE, OPERATIONAL_ERROR } from './outputs';
 
 /** What a person who runs the node in the editor should know about this workflow. */
 export function hintsFor(context: IExecuteFunctions, run: NodeRun, operation: Operation, fields: readonly ClaimField[]): NodeExecutionHint[] {
@@ -27,6 +27,9 @@ export function hintsFor(context: IExecuteFunctions, run: NodeRun, operation: Op
 	}
 	if (operation !== 'deduplicate' && answersBeforeTheClaim(context, run)) {
 		warn('The Webhook node answers "Immediately", before anything is claimed: a delivery that fails here is never sent again. Set its Respond to "Using \'Respond to Webhook\' Node".');
+	}
+	if (!isOutputConnected(run, KNOWN_DUPLICATE) && answersWithTheLastItem(context, run)) {
+		warn('The Webhook node answers "When Last Node Finishes", and Known Duplicate is not connected: n8n finds nothing to answer a duplicate with, says 500, and the sender comes again. Connect Known Duplicate, for instance to a No Operation node.');
 	}
 	if (run.node.executeOnce === true) {
 		warn('Execute Once is on: only the first item is claimed; the others are dropped without a word.');
@@ -52,7 +55,17 @@ function leadsToCompletion(context: IExecuteFunctions, run: NodeRun): boolean {
 }
 
 function answersBeforeTheClaim(context: IExecuteFunctions, run: NodeRun): boolean {
+	return webhooksBefore(context, run).some(({ responseMode = 'onReceived' }) => responseMode === 'onReceived');
+}
+
+/** n8n looks for that item on the first output of the node that ran last. */
+function answersWithTheLastItem(context: IExecuteFunctions, run: NodeRun): boolean {
+	return webhooksBefore(context, run).some(({ responseMode, responseData = 'firstEntryJson' }) => responseMode === 'lastNode' && (responseData === 'firstEntryJson' || responseData === 'firstEntryBinary'));
+}
+
+function webhooksBefore(context: IExecuteFunctions, run: NodeRun): INodeParameters[] {
 	return context
 		.getParentNodes(run.node.name, { includeNodeParameters: true })
-		.some(({ type, disabled, parameters }) => !disabled && type === 'n8n-nodes-base.webhook' && (parameters?.responseMode ?? 'onReceived') === 'onReceived');
+		.filter(({ type, disabled }) => !disabled && type === 'n8n-nodes-base.webhook')
+		.map(({ parameters }) => parameters ?? {});
 }

@@ -47,7 +47,7 @@ function property(name: string, value: unknown): INodeProperties {
 
 /** The node that an execution begins with: gives the items that the run was started with, as a Webhook node does. */
 const start: INodeType = {
-	...nodeType('start', { inputs: 0, parameters: { responseMode: 'responseNode' } }),
+	...nodeType('start', { inputs: 0, parameters: { responseMode: 'responseNode', responseData: 'firstEntryJson' } }),
 	webhook: async () => ({}),
 };
 

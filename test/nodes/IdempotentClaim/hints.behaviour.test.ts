@@ -39,6 +39,18 @@ test('a Webhook node that answers immediately', async () => {
 	expect(await hints(workflow)).toEqual([textLike(/Webhook.*Immediately/)]);
 });
 
+test('a Webhook node that answers with the last item, and duplicates that end here', async () => {
+	const workflow = complete();
+	workflow.nodes.Start.parameters = { responseMode: 'lastNode' };
+	expect(await hints(workflow)).toEqual([]);
+	await workbench.clear();
+	workflow.lines = workflow.lines.filter((line) => !line.startsWith('Claim[1]'));
+	expect(await hints(workflow)).toEqual([textLike(/Known Duplicate is not connected.*500/)]);
+	await workbench.clear();
+	workflow.nodes.Start.parameters = { responseMode: 'lastNode', responseData: 'noData' };
+	expect(await hints(workflow)).toEqual([]);
+});
+
 test('a duplicate of a test claim', async () => {
 	await hints();
 	expect(await hints()).toEqual([textLike(/new ID.*Always New/)]);
