@@ -1,7 +1,7 @@
 import { answerEach, firstOfEach } from './batches';
 import type { Doubt } from './connection/connection';
 import { decideClaim, duplicateOfLive, type ClaimChange, type ClaimDecision, type DuplicateReason } from './decisions';
-import { ClaimError, invalidSetting, outcomeUnknown } from './errors';
+import { ClaimError, IF_IT_STAYS_SO, invalidSetting, outcomeUnknown } from './errors';
 import { identityText, type Identity } from './identity';
 import type { ClaimReason, ClaimRecord, Operation, Owner } from './record';
 import type { ClaimRequest } from './request';
@@ -167,7 +167,7 @@ function claimedByAnotherNode(record: ClaimRecord): ClaimError {
 }
 
 function movedTooOften(): ClaimError {
-	return new ClaimError('store_busy', 'The record changed each time it was to be written', { hint: 'Nothing was written for this item; it can be tried again later.' });
+	return new ClaimError('store_busy', 'The record changed each time it was to be written', { hint: `Nothing was written for this item; it can be tried again later. ${IF_IT_STAYS_SO}` });
 }
 
 function swallowed(): ClaimError {

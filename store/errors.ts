@@ -60,6 +60,9 @@ export function invalidSetting(message: string, hint: string): ClaimError {
 	return new ClaimError('invalid_setting', message, { hint });
 }
 
+/** A record that seems to move at every look may be one that a trigger keeps as it is. */
+export const IF_IT_STAYS_SO = 'If it stays so, look for a trigger on the claim table that drops updates.';
+
 export function outcomeUnknown(): ClaimError {
 	return new ClaimError('outcome_unknown', 'A statement was sent, and no answer could be had: it may or may not have been carried out', {
 		hint: 'Try again later, or let the sender deliver again: the record then shows what happened.',

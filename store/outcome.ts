@@ -1,7 +1,7 @@
 import { answerEach, firstOfEach } from './batches';
 import { decideOutcome, type OutcomeKind, type StaleReason } from './decisions';
 import type { Doubt } from './connection/connection';
-import { ClaimError, outcomeUnknown } from './errors';
+import { ClaimError, IF_IT_STAYS_SO, outcomeUnknown } from './errors';
 import { identityText } from './identity';
 import type { ClaimRecord, Owner } from './record';
 import { noteStaleReferences, type StaleReference } from './statements/noteStaleReferences';
@@ -86,7 +86,7 @@ async function settleTogether({ table, outcome, caller, answers, doubt }: Work, 
 		vain = answers.size > before ? 0 : vain + 1;
 	}
 	for (const request of open) {
-		const error = doubt.inDoubt ? outcomeUnknown() : new ClaimError('store_busy', 'The record changed each time the outcome was to be written', { hint: 'Nothing was recorded by this item; run it again.' });
+		const error = doubt.inDoubt ? outcomeUnknown() : new ClaimError('store_busy', 'The record changed each time the outcome was to be written', { hint: `Nothing was recorded by this item; run it again. ${IF_IT_STAYS_SO}` });
 		answers.set(request, { verdict: 'error', error });
 	}
 }
