@@ -1,7 +1,7 @@
 import { Connection, type Row } from './connection/connection';
 import type { ConnectionSettings } from './connection/settings';
 import { asClaimError } from './errors';
-import { CLAIM_COLUMNS, isBehind, versionTrouble } from './table/claimTable';
+import { CLAIM_COLUMNS, CLAIM_TABLE, isBehind, versionTrouble, type TableDefinition } from './table/claimTable';
 import { inspectTable } from './table/inspection';
 
 /** What an inspection of the store found. `problems` is empty when claims can be made safely. */
@@ -16,10 +16,10 @@ export interface StoreCheck {
 const CHECK_TIMEOUT_MS = 10_000;
 
 /** Looks at server and table over a connection of its own, which is closed again. Changes nothing; never throws. */
-export async function checkStore(settings: ConnectionSettings): Promise<StoreCheck> {
+export async function checkStore(settings: ConnectionSettings, definition: TableDefinition = CLAIM_TABLE): Promise<StoreCheck> {
 	const connection = new Connection({ ...settings, maxConnections: 1, timeoutMs: Math.min(settings.timeoutMs, CHECK_TIMEOUT_MS) });
 	try {
-		return await inspect(connection);
+		return await inspect(connection, definition);
 	} catch (failure) {
 		const { message, hint } = asClaimError(failure);
 		return { summary: '', problems: [sentence(message, hint)] };
@@ -28,7 +28,7 @@ export async function checkStore(settings: ConnectionSettings): Promise<StoreChe
 	}
 }
 
-async function inspect(connection: Connection): Promise<StoreCheck> {
+async function inspect(connection: Connection, definition: TableDefinition): Promise<StoreCheck> {
 	const { schema, table, createTable } = connection.settings;
 	const name = `"${schema}"."${table}"`;
 	const server = await readServer(connection);
@@ -47,9 +47,9 @@ async function inspect(connection: Connection): Promise<StoreCheck> {
 		problems.push(...missingTable(server, createTable, name, schema));
 		return { summary: `${connected} The table ${name} does not exist yet: the first claim creates it.`, problems };
 	}
-	const trouble = versionTrouble(found, connection.settings);
+	const trouble = versionTrouble(found, connection.settings, definition);
 	for (const { message, hint } of [...(trouble ? [trouble] : []), ...found.unfit, ...found.hazards]) problems.push(sentence(message, hint));
-	const upgrade = createTable && isBehind(found) ? ' The next claim upgrades it.' : '';
+	const upgrade = createTable && isBehind(found, definition) ? ' The next claim upgrades it.' : '';
 	return { summary: `${connected} The table ${name} is ready.${upgrade}`, problems };
 }
 

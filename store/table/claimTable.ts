@@ -124,13 +124,13 @@ function versionOf({ comment }: TableInspection): SchemaVersion | undefined {
 }
 
 /** Whether the table lacks minor steps. One without a mark is used as it is, if it fits. */
-export function isBehind(present: TableInspection, definition: TableDefinition = CLAIM_TABLE): boolean {
+export function isBehind(present: TableInspection, definition: TableDefinition): boolean {
 	const version = versionOf(present);
 	return version !== undefined && isOlder(version, definition.version);
 }
 
 /** A table of another major version, or one that this user should upgrade and may not. */
-export function versionTrouble(present: TableInspection, settings: ConnectionSettings, definition: TableDefinition = CLAIM_TABLE): ClaimError | undefined {
+export function versionTrouble(present: TableInspection, settings: ConnectionSettings, definition: TableDefinition): ClaimError | undefined {
 	const version = versionOf(present);
 	if (version === undefined) return undefined;
 	const name = `"${settings.schema}"."${settings.table}"`;

@@ -1,10 +1,11 @@
 import { Client } from 'pg';
+import { checkStore } from '../../store/check';
 import { ClaimStore } from '../../store/claimStore';
 import { Connection } from '../../store/connection/connection';
 import type { ClaimStoreCredential } from '../../store/connection/settings';
 import { CLAIM_TABLE, ClaimTable, type TableDefinition } from '../../store/table/claimTable';
 import { createTestDatabase, type TestDatabase } from '../support/database';
-import { aCopyOf, anOutcome, anOwner, aRequest, inShort, ownershipOf, settingsFor } from './support/claims';
+import { aCopyOf, anOutcome, anOwner, aRequest, changeRow, inShort, LEASE_OVER, ownershipOf, settingsFor } from './support/claims';
 
 /** Packages of several versions share one table: minor steps run by themselves, major ones never. */
 
@@ -101,6 +102,85 @@ test('an older package keeps working on a newer minor version, and leaves it as 
 	}
 	expect(await older.settle('completed', anOwner(), [anOutcome(ownershipOf(answer))])).toMatchObject([{ verdict: 'recorded' }]);
 	expect(await version()).toBe('1.2');
+});
+
+test('two package versions take turns on one table: each knows what the other claimed, and each completes its own', async () => {
+	for (const [first, second] of [
+		[CLAIM_TABLE, NEWER],
+		[NEWER, CLAIM_TABLE],
+		[BETWEEN, NEWER],
+	]) {
+		const packages = [open(first), open(second)];
+		for (let turn = 0; turn < 6; turn++) {
+			const [mine, other] = turn % 2 === 0 ? packages : [...packages].reverse();
+			const request = aRequest({ whenLeaseExpires: 'takeOver' });
+			const [answer] = await mine.claim('claim', anOwner(), [request]);
+			const ownership = ownershipOf(answer);
+			expect(await claim(other, aCopyOf(request))).toEqual(['duplicate in_progress']);
+			if (turn >= 2) {
+				// The other version takes it over; this one's outcome is too late.
+				await changeRow(database, request.identity, LEASE_OVER);
+				const [taken] = await other.claim('claim', anOwner(), [aCopyOf(request)]);
+				expect(inShort(taken)).toBe('new lease_expired');
+				expect(await mine.settle('completed', anOwner(), [anOutcome(ownership)])).toMatchObject([{ verdict: 'stale', reason: 'taken_over' }]);
+				expect(await other.settle('completed', anOwner(), [anOutcome(ownershipOf(taken))])).toMatchObject([{ verdict: 'recorded' }]);
+			} else {
+				expect(await mine.settle('completed', anOwner(), [anOutcome(ownership)])).toMatchObject([{ verdict: 'recorded' }]);
+			}
+			for (const one of packages) expect(await claim(one, aCopyOf(request))).toEqual(['duplicate completed']);
+		}
+	}
+	expect(await version()).toBe('1.2');
+});
+
+describe('the DBA owns the table, the package may only use it', () => {
+	const PASSWORD = 'app-only';
+	let role: string;
+	beforeEach(async () => {
+		role = `app_${database.database}`;
+		await database.query(`CREATE ROLE ${role} LOGIN PASSWORD '${PASSWORD}'`);
+		await claim(open());
+		await database.query(`GRANT SELECT, INSERT, UPDATE ON idempotent_claims TO ${role}`);
+	});
+	afterEach(async () => {
+		await Promise.all(stores.splice(0).map(async (store) => await store.close()));
+		await database.query(`DROP OWNED BY ${role}`);
+		await database.query(`DROP ROLE ${role}`);
+	});
+
+	test('an upgrade is due: refused, with who may make it; the credential test says the same before', async () => {
+		const credential = { user: role, password: PASSWORD };
+		const store = open(NEWER, credential);
+		const { problems } = await checkStore(settingsFor(database, credential), NEWER);
+		const [answer] = await store.claim('claim', anOwner(), [aRequest()]);
+		if (answer.verdict !== 'error') throw new Error(inShort(answer));
+		expect(answer.error).toMatchObject({ kind: 'store_denied', message: `The table "public"."idempotent_claims" has schema version 1.0, this package needs 1.2, and only its owner "${database.user}" may upgrade it` });
+		expect(problems).toEqual([`${answer.error.message}. ${answer.error.hint}`]);
+		expect(await version()).toBe('1.0');
+
+		// As the hint says: a claim by the owner upgrades it.
+		expect(await checkStore(settingsFor(database), NEWER)).toMatchObject({ problems: [], summary: expect.stringContaining('The next claim upgrades it.') as string });
+		await claim(open(NEWER));
+		expect(await claim(store)).toEqual(['new first_delivery']);
+		expect(await checkStore(settingsFor(database, credential), NEWER)).toMatchObject({ problems: [], summary: expect.not.stringContaining('upgrades') as string });
+	});
+
+	test('a member of the owning role may upgrade it', async () => {
+		await database.query(`CREATE ROLE keepers_${role}`);
+		await database.query(`ALTER TABLE idempotent_claims OWNER TO keepers_${role}`);
+		await database.query(`GRANT keepers_${role} TO ${role}`);
+		try {
+			expect(await claim(open(NEWER, { user: role, password: PASSWORD }))).toEqual(['new first_delivery']);
+			expect(await version()).toBe('1.2');
+		} finally {
+			await database.query('DROP TABLE idempotent_claims');
+			await database.query(`DROP ROLE keepers_${role}`);
+		}
+	});
+
+	test('no upgrade is due: works', async () => {
+		expect(await claim(open(CLAIM_TABLE, { user: role, password: PASSWORD }))).toEqual(['new first_delivery']);
+	});
 });
 
 test('a step that fails leaves everything as it was, says so, and is tried again', async () => {
