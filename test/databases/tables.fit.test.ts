@@ -107,6 +107,13 @@ describe('is refused: its key does not make a delivery unique', () => {
 		await site.works();
 	});
 
+	test('a unique index whose making was broken off at its end', async () => {
+		const site = await made(NO_KEY);
+		await site.breakOff(`CREATE UNIQUE INDEX CONCURRENTLY ON $TABLE (${KEY})`);
+		await site.refuses(LACKS);
+		expect(await site.count()).toBe(0);
+	});
+
 	test('it is mended: the next claim works, without a restart', async () => {
 		const site = await made(NO_KEY);
 		await site.refuses(LACKS);

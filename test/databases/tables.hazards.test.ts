@@ -1,4 +1,3 @@
-import { Client } from 'pg';
 import { Workbench } from '../support/workbench';
 import { asIs, Site } from './support/site';
 
@@ -61,19 +60,7 @@ describe('another unique index: what it refuses is an error, everything else is 
 	test('one whose making was broken off at its end', async () => {
 		const site = await made();
 		await site.insert('first');
-		const reader = await workbench.transaction();
-		await reader.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ');
-		await reader.query('SELECT 1');
-		// Waits for every transaction that may still look at the table as it was.
-		const making = expect(site.query('CREATE UNIQUE INDEX CONCURRENTLY broken_off ON $TABLE (source)')).rejects.toMatchObject({ code: '57014' });
-		const waiting = `FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'CREATE UNIQUE INDEX CONCURRENTLY%' AND wait_event = 'virtualxid'`;
-		const other = new Client({ ...workbench.database });
-		await other.connect();
-		while ((await other.query(`SELECT pg_cancel_backend(pid) ${waiting}`)).rowCount === 0);
-		await making;
-		await reader.rollBack();
-		await other.end();
-
+		await site.breakOff('CREATE UNIQUE INDEX CONCURRENTLY broken_off ON $TABLE (source)');
 		await warns(site, 'another unique index or constraint, which would refuse claims: broken_off');
 		expect((await site.deliver(['a'])).said).toEqual(['error store_misconfigured']);
 		expect(await site.count()).toBe(1);
@@ -155,6 +142,12 @@ describe('triggers before a row', () => {
 		}
 	});
 
+	// Its row is found afterwards and shows another's token: a duplicate of nothing, and the delivery would be lost.
+	test.failing('changes the owner token: never a duplicate of itself', async () => {
+		const site = await withTrigger('INSERT', `NEW.owner_token := 'changed'; RETURN NEW;`);
+		expect((await site.deliver(['a', 'b'])).said).toEqual(['error store_misconfigured', 'error store_misconfigured']);
+	});
+
 	test('raises an error of its own', async () => {
 		const site = await withTrigger('INSERT', `RAISE EXCEPTION 'not this one';`);
 		const { said, errors } = await site.deliver(['a']);
@@ -172,13 +165,17 @@ describe('triggers before a row', () => {
 
 	test('swallows updates: the outcome is not recorded, and nobody says that it was', async () => {
 		const site = await withTrigger('UPDATE', 'RETURN NULL;');
-		expect((await site.deliver(['a'])).said).toEqual(['new first_delivery, error store_busy']);
+		const { said, outcomeErrors } = await site.deliver(['a']);
+		expect(said).toEqual(['new first_delivery, error store_busy']);
+		expect(outcomeErrors).toMatchObject([{ hint: expect.stringContaining('trigger') as string }]);
 		expect(await site.query('SELECT state FROM $TABLE')).toEqual([{ state: 'processing' }]);
 	});
 
 	test('undoes updates: the outcome is not recorded, and nobody says that it was', async () => {
 		const site = await withTrigger('UPDATE', 'RETURN OLD;');
-		expect((await site.deliver(['a'])).said).toEqual(['new first_delivery, error store_misconfigured']);
+		const { said, outcomeErrors } = await site.deliver(['a']);
+		expect(said).toEqual(['new first_delivery, error store_misconfigured']);
+		expect(outcomeErrors).toMatchObject([{ hint: expect.stringContaining('trigger') as string }]);
 		expect(await site.query('SELECT state FROM $TABLE')).toEqual([{ state: 'processing' }]);
 	});
 

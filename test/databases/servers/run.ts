@@ -22,8 +22,9 @@ for (const version of versions) {
 	if (!ALL.includes(version)) throw new Error(`There is no server of version ${version} here: choose from ${ALL.join(', ')}`);
 }
 
+// Not `npm ci`: it wants every platform's package in the lock file, and some versions are there for some platforms only.
 if (ALL.some((version) => !existsSync(path.join(__dirname, 'node_modules', `postgres-${version}`)))) {
-	if (!run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], __dirname)) process.exit(1);
+	if (!run('npm', ['install', '--no-save', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], __dirname)) process.exit(1);
 }
 let good = true;
 for (const version of versions.length > 0 ? versions : ALL) {

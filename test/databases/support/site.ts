@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { ICredentialDataDecryptedObject, ICredentialTestFunctions, IDataObject } from 'n8n-workflow';
-import { escapeIdentifier, type QueryResultRow } from 'pg';
+import { Client, escapeIdentifier, type QueryResultRow } from 'pg';
 import { testClaimStoreCredential } from '../../../nodes/shared/credentialTest';
 import { claimNode, claimsOf, completeNode, deliveries, guarded, KNOWN_DUPLICATE, NEW_CLAIM, OPERATIONAL_ERROR, RECORDED, type Claim, type Workbench } from '../../support/workbench';
 
@@ -75,6 +75,26 @@ export class Site {
 			VALUES ('${deliveryId}', 'shop', '', 'lead', 'live', 'completed', 1, 1, 'first_delivery', 'claim', now(), now(), 'token', 'i', 'w', 'e', 'n', 'N', 300, 'takeOver', 5, 30, false, '[]')`);
 	}
 
+	/** What is left of a CREATE UNIQUE INDEX CONCURRENTLY that was broken off at its end: not valid, and kept up. */
+	async breakOff(createIndexConcurrently: string): Promise<void> {
+		const reader = await this.workbench.transaction();
+		await reader.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ');
+		await reader.query('SELECT 1');
+		// Waits for every transaction that may still look at the table as it was.
+		const making = this.query(createIndexConcurrently).then(
+			() => 'made',
+			(failure: { code: string }) => failure.code,
+		);
+		const other = new Client({ ...this.workbench.database });
+		await other.connect();
+		const cancel = `SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+			WHERE datname = current_database() AND query LIKE 'CREATE UNIQUE INDEX CONCURRENTLY%' AND wait_event = 'virtualxid'`;
+		while ((await other.query(cancel)).rowCount === 0);
+		expect(await making).toBe('57014');
+		await reader.rollBack();
+		await other.end();
+	}
+
 	async test(): Promise<{ status: string; message: string }> {
 		return await pressTest(this.credential);
 	}
@@ -102,7 +122,8 @@ export class Site {
 			if (claim.error) return `error ${claim.error.kind}`;
 			return claim.status === 'new' ? `new ${claim.reason}, ${outcomes.get(claim.deliveryId) ?? 'not completed'}` : `${claim.status} ${claim.reason}`;
 		});
-		return { said, errors: claims.flatMap((claim) => claim?.error ?? []) };
+		const outcomeErrors = claimsOf(run, 'Complete', OPERATIONAL_ERROR).flatMap(({ error }) => error ?? []);
+		return { said, errors: claims.flatMap((claim) => claim?.error ?? []), outcomeErrors };
 	}
 
 	/** Copies in one execution and in a later one: each delivery is new once, its outcome is kept, and the table holds it. */
@@ -134,5 +155,8 @@ let deliveriesMade = 0;
 export interface Delivered {
 	/** Of each item, how it left. */
 	said: string[];
+	/** What went wrong with the claims. */
 	errors: Array<NonNullable<Claim['error']>>;
+	/** What went wrong with their outcomes. */
+	outcomeErrors: Array<NonNullable<Claim['error']>>;
 }
