@@ -3,12 +3,19 @@ import { Connection } from './connection/connection';
 import { settingsKey, type ConnectionSettings } from './connection/settings';
 import type { OutcomeKind } from './decisions';
 import type { Ownership } from './handle';
+import type { Identity } from './identity';
 import { settleClaims, type OutcomeAnswer } from './outcome';
 import type { ClaimRecord, Operation, Owner } from './record';
 import type { ClaimRequest } from './request';
+import { decide, type Decision, type ResolveAnswer } from './resolve';
+import { testStore, type SelfTest } from './selfTest';
+import { findClaimDetails, findClaims, type ClaimDetails, type ClaimFilter } from './statements/findClaims';
+import { countPurgeable, purgeClaims, type PurgeCount, type PurgeRequest } from './statements/purgeClaims';
 import { putBackClaims } from './statements/putBackClaims';
 import { readClaimsOfExecution } from './statements/readClaims';
 import type { OutcomeRequest } from './statements/recordOutcomes';
+import { summarizeClaims, type ClaimCount } from './statements/summarizeClaims';
+import { takeDueClaims, type RecoveredClaim, type RecoveryRequest } from './statements/takeDueClaims';
 import { ClaimTable } from './table/claimTable';
 
 /** Everything that can be done to claims. One instance serves all executions of a process that use one credential. */
@@ -38,6 +45,41 @@ export class ClaimStore {
 	/** Claims that an execution left in processing. @throws ClaimError */
 	async claimsInProcessingOf(execution: Pick<Owner, 'instanceId' | 'executionId'>): Promise<ClaimRecord[]> {
 		return await readClaimsOfExecution(this.table, execution, false);
+	}
+
+	/** See `takeDueClaims`. @throws ClaimError */
+	async takeDue(owner: Owner, request: RecoveryRequest): Promise<RecoveredClaim[]> {
+		return await takeDueClaims(this.table, owner, request);
+	}
+
+	/** See `findClaims`. @throws ClaimError */
+	async find(filter: ClaimFilter, limit: number): Promise<ClaimDetails[]> {
+		return await findClaims(this.table, filter, limit);
+	}
+
+	/** See `findClaimDetails`. @throws ClaimError */
+	async details(identity: Identity): Promise<ClaimDetails | undefined> {
+		return await findClaimDetails(this.table, identity);
+	}
+
+	/** See `decide`. @throws ClaimError */
+	async resolve(decision: Decision): Promise<ResolveAnswer> {
+		return await decide(this.table, decision);
+	}
+
+	/** See `summarizeClaims`. @throws ClaimError */
+	async summarize(): Promise<ClaimCount[]> {
+		return await summarizeClaims(this.table);
+	}
+
+	/** See `purgeClaims` and `countPurgeable`. @throws ClaimError */
+	async purge(request: PurgeRequest, dryRun: boolean): Promise<PurgeCount> {
+		return await (dryRun ? countPurgeable : purgeClaims)(this.table, request);
+	}
+
+	/** See `testStore`; never throws. */
+	async test(owner: Owner): Promise<SelfTest> {
+		return await testStore(this.table, owner);
 	}
 
 	/** Closes the connections; for tests and tools: n8n keeps its stores until the process ends. */

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
-import { invalidSetting } from './errors';
-import type { Environment, Identity } from './identity';
+import { invalidSetting, type ClaimError } from './errors';
+import type { Identity } from './identity';
+import { isState, type State } from './record';
 
 /** One ownership of one claim: which claim, and which of its successive owners. */
 export interface Ownership {
@@ -12,10 +13,17 @@ export interface Ownership {
 
 const PREFIX = 'claim1.';
 
+/** An ownership together with the state in which a person saw the claim, so that a decision about it can tell whether it has moved. */
+export type SeenClaim = Ownership & { readonly state: State };
+
 /** The opaque text that travels with an item and names an ownership. It is a capability: do not show it to senders. */
 export function handleOf({ identity, ownerToken, version }: Ownership): string {
-	const parts = [identity.deliveryId, identity.source, identity.account, identity.action, identity.environment, ownerToken, version];
-	return PREFIX + Buffer.from(JSON.stringify(parts)).toString('base64url');
+	return encode([identity.deliveryId, identity.source, identity.account, identity.action, identity.environment, ownerToken, version]);
+}
+
+/** The same for a record that is shown to a person. */
+export function handleOfSeen({ identity, ownerToken, version, state }: SeenClaim): string {
+	return encode([identity.deliveryId, identity.source, identity.account, identity.action, identity.environment, ownerToken, version, state]);
 }
 
 /**
@@ -23,9 +31,7 @@ export function handleOf({ identity, ownerToken, version }: Ownership): string {
  *
  * @throws ClaimError `invalid_setting` when the text is not a handle
  */
-export function readHandle(handle: unknown): Ownership {
-	const notAHandle = () =>
-		invalidSetting('The handle is not one that Idempotent Claim gave', 'Hand on the text of claim.handle unchanged, e.g. {{ $json.claim.handle }}.');
+export function readHandle(handle: unknown): Ownership & { readonly state: State | undefined } {
 	if (typeof handle !== 'string' || !handle.startsWith(PREFIX)) throw notAHandle();
 	let parts: unknown;
 	try {
@@ -33,12 +39,39 @@ export function readHandle(handle: unknown): Ownership {
 	} catch {
 		throw notAHandle();
 	}
-	if (!Array.isArray(parts) || parts.length !== 7) throw notAHandle();
-	const version: unknown = parts.pop();
-	if (!isVersion(version) || !parts.every((part): part is string => typeof part === 'string' && !/\0|\p{Cs}/u.test(part))) throw notAHandle();
-	const [deliveryId, source, account, action, environment, ownerToken] = parts;
-	if (environment !== 'live' && environment !== 'test') throw notAHandle();
-	return { identity: { deliveryId, source, account, action, environment: environment satisfies Environment }, ownerToken, version };
+	if (!Array.isArray(parts)) throw notAHandle();
+	const [deliveryId, source, account, action, environment, ownerToken, version, state, ...more] = parts as unknown[];
+	const texts = [deliveryId, source, account, action, ownerToken];
+	if (!areTexts(texts) || !isVersion(version) || (environment !== 'live' && environment !== 'test') || !(state === undefined || isState(state)) || more.length > 0) throw notAHandle();
+	return {
+		identity: { deliveryId: texts[0], source: texts[1], account: texts[2], action: texts[3], environment },
+		ownerToken: texts[4],
+		version,
+		state,
+	};
+}
+
+/**
+ * The record that a person saw.
+ *
+ * @throws ClaimError `invalid_setting` when the text is not a handle, or one that was given to an owner
+ */
+export function readSeenHandle(handle: unknown): SeenClaim {
+	const { state, ...ownership } = readHandle(handle);
+	if (state === undefined) throw invalidSetting('The handle is not one of a record', 'Take the handle that Claim Store gives with each record: it tells whether the record has moved since.');
+	return { ...ownership, state };
+}
+
+function encode(parts: unknown[]): string {
+	return PREFIX + Buffer.from(JSON.stringify(parts)).toString('base64url');
+}
+
+function notAHandle(): ClaimError {
+	return invalidSetting('The handle is not one that Idempotent Claim gave', 'Hand on the text of claim.handle unchanged, e.g. {{ $json.claim.handle }}.');
+}
+
+function areTexts(values: unknown[]): values is string[] {
+	return values.every((value) => typeof value === 'string' && !/\0|\p{Cs}/u.test(value));
 }
 
 /** As PostgreSQL's integer holds it. */

@@ -3,7 +3,12 @@ import type { Environment, Identity } from './identity';
 import { isoInstant } from './sql';
 
 /** The life of a claim. Source: the mission's table of states. */
-export type State = 'received' | 'processing' | 'completed' | 'retryable_failure' | 'outcome_uncertain' | 'needs_review';
+export const STATES = ['received', 'processing', 'completed', 'retryable_failure', 'outcome_uncertain', 'needs_review'] as const;
+export type State = (typeof STATES)[number];
+
+export function isState(value: unknown): value is State {
+	return STATES.includes(value as State);
+}
 
 /** What is done with a delivery: claim it, store it for later work, or only remember that it came. */
 export type Operation = 'claim' | 'receive' | 'deduplicate';

@@ -18,6 +18,8 @@ export interface Statement {
 	separable?: boolean;
 	/** Told when an answer stays away, also if a later sending is answered. */
 	doubt?: Doubt;
+	/** Longest wait for the answer, in milliseconds, where it may take longer than the settings say. */
+	timeoutMs?: number;
 }
 
 /** Whether something may have been written without its being known; whoever is in doubt must not say "certainly not". */
@@ -127,7 +129,7 @@ export class Connection {
 				continue;
 			}
 			sendings++;
-			const patienceMs = Math.max(1, Math.min(this.settings.timeoutMs, deadline - performance.now()));
+			const patienceMs = Math.max(1, Math.min(statement.timeoutMs ?? this.settings.timeoutMs, deadline - performance.now()));
 			const boundedWait = statement.writes ? [String(Math.ceil(Math.min(lockWaitMs, Math.max(50, patienceMs * 0.8))))] : [];
 			const query = { text: statement.text, values: [...boundedWait, ...statement.values], query_timeout: Math.ceil(patienceMs) };
 			try {

@@ -2,7 +2,7 @@
 --
 -- The package runs this by itself on the first claim when "Create Table" is on in the credential. A DBA runs it as:
 --   psql -v schema=public -v table=idempotent_claims -f claim-table.sql
--- The n8n user then needs: USAGE on the schema; SELECT, INSERT, UPDATE on the table.
+-- The n8n user then needs: USAGE on the schema; SELECT, INSERT, UPDATE on the table; DELETE only for purging.
 
 CREATE TABLE :"schema".:"table" (
 	-- identity: compared byte for byte
@@ -59,5 +59,11 @@ CREATE TABLE :"schema".:"table" (
 
 -- What an execution still has open: Complete Claim looks here.
 CREATE INDEX ON :"schema".:"table" (owner_execution_id) WHERE state IN ('processing', 'outcome_uncertain');
+
+-- Unfinished work, oldest first: the recovery trigger and the operator look here. It stays small: most claims are finished.
+CREATE INDEX ON :"schema".:"table" (source, action, environment, first_seen_at) WHERE state <> 'completed';
+
+-- What may be forgotten: purge looks here.
+CREATE INDEX ON :"schema".:"table" (purge_after) WHERE purge_after IS NOT NULL;
 
 COMMENT ON TABLE :"schema".:"table" IS 'n8n-nodes-idempotent-claim, schema 1.0';
