@@ -54,6 +54,7 @@ export interface SeenRow {
 	lease_left: number | null;
 	retry_left: number | null;
 	purge_left: number | null;
+	first_seen: number;
 	history: SeenEntry[];
 }
 
@@ -70,6 +71,7 @@ export const SEEN_COLUMNS = `delivery_id, environment, state, version, attempt, 
 	extract(epoch FROM lease_expires_at - clock_timestamp())::float8 AS lease_left,
 	extract(epoch FROM retry_at - clock_timestamp())::float8 AS retry_left,
 	extract(epoch FROM purge_after - clock_timestamp())::float8 AS purge_left,
+	extract(epoch FROM first_seen_at - clock_timestamp())::float8 AS first_seen,
 	history`;
 
 /** The mark by which a note of a stale call's reference is told from a transition. */
@@ -127,7 +129,7 @@ function rowView(record: Record_, environment: string, now: number): View {
 	return {
 		state, version, attempt, token, reason, operation, execution, nodeId: node, node, resolvedBy, leaseSeconds, whenLeaseExpires, maxAttempts, retentionDays, fingerprint,
 		payload, payloadComplete: payload, ...outcomeView(record.outcome),
-		lease: left(record.leaseEnds), retry: left(record.retryAt), purge: environment === 'live' ? left(record.purgeAt) : 'of a test claim',
+		lease: left(record.leaseEnds), firstSeen: left(record.firstSeen), retry: left(record.retryAt), purge: environment === 'live' ? left(record.purgeAt) : 'of a test claim',
 		history: record.history, notes: sortedNotes(record.notes),
 	};
 }
@@ -138,7 +140,7 @@ function seenView(row: SeenRow, environment: string): View {
 		nodeId: row.owner_node_id, node: row.owner_node_name, resolvedBy: row.resolved_by, leaseSeconds: row.lease_seconds, whenLeaseExpires: row.when_lease_expires, maxAttempts: row.max_attempts,
 		retentionDays: row.retention_days, fingerprint: row.fingerprint, payload: row.has_payload, payloadComplete: row.payload_complete, hasOutcome: row.has_outcome,
 		outcomeReference: row.outcome_reference, outcomeReason: row.outcome_reason, outcomeResult: row.outcome_result,
-		lease: row.lease_left, retry: row.retry_left, purge: environment === 'live' ? row.purge_left : row.purge_left === null ? null : 'of a test claim',
+		lease: row.lease_left, firstSeen: row.first_seen, retry: row.retry_left, purge: environment === 'live' ? row.purge_left : row.purge_left === null ? null : 'of a test claim',
 		history: row.history.filter((entry) => !isNote(entry)).map(({ at: _at, workflow: _workflow, ...entry }) => entry),
 		notes: sortedNotes(row.history.filter(isNote).map(({ version, execution, reference }) => ({ version, execution, reference: reference ?? '' }))),
 	};
@@ -149,7 +151,7 @@ function sortedNotes(notes: readonly Note[]): string[] {
 	return notes.map(({ version, execution, reference }) => `${version} ${execution} ${reference}`).sort();
 }
 
-const DURATIONS = new Set(['lease', 'retry', 'purge']);
+const DURATIONS = new Set(['lease', 'retry', 'purge', 'firstSeen']);
 
 function differences(expected: View, seen: View, of = ''): string[] {
 	return Object.keys(expected)

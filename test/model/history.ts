@@ -101,8 +101,8 @@ class History {
 				return;
 			}
 			case 'both': {
-				const calls = together([this.prepare(step.one), this.prepare(step.other)].filter((call) => call !== null));
-				if (calls.length > 0) await this.runCalls(calls);
+				const calls = together([this.prepare(step.one), this.prepare(step.other)].filter((call) => call !== null), step.held !== null);
+				if (calls.length > 0) await this.runCalls(calls, step.held);
 				return;
 			}
 			case 'timePasses':
@@ -265,15 +265,15 @@ class History {
 	}
 
 	/** Sends one call, or two at once, and compares answers and rows with what the contract's tables make of them. */
-	private async runCalls(calls: PreparedCall[]): Promise<void> {
+	private async runCalls(calls: PreparedCall[], held: Fault['at'] | null = null): Promise<void> {
 		const concurrent = calls.length > 1;
 		const words = calls.map(({ words: each, ...call }) => `store ${storeOf(call) + 1}${faultInWords(call.fault)}: ${each}`);
 		const fault = calls.find((call) => call.fault !== null)?.fault ?? null;
-		const answers = await this.lane.withFault(fault, async () =>
-			await Promise.all(calls.map(async (call) => await call.send(call.fault?.serverGone ? this.lane.impatient : this.lane.stores[storeOf(call)]))),
-		);
+		const sendings = calls.map((call) => async () => await call.send(call.fault?.serverGone ? this.lane.impatient : this.lane.stores[storeOf(call)]));
+		const isHeld = concurrent && held !== null;
+		const answers = isHeld ? await this.lane.withHeld(held, sendings[0], sendings[1]) : await this.lane.withFault(fault, async () => await Promise.all(sendings.map(async (send) => await send())));
 		calls.forEach((call, index) => {
-			this.story.push(`${concurrent ? (index === 0 ? 'at once   ' : '      and ') : ''}${words[index]}\n\t\t→ ${answers[index].map(answerInWords).join(', ')}`);
+			this.story.push(`${concurrent ? (isHeld ? (index === 0 ? `held before ${held} ` : '\tmeanwhile ') : index === 0 ? 'at once ' : '\tand ') : ''}${words[index]}\n\t\t→ ${answers[index].map(answerInWords).join(', ')}`);
 			if (answers[index].length !== call.items.length) this.fail([`${answers[index].length} answers to ${call.items.length} items`]);
 		});
 		calls.forEach((call, index) => call.heard(answers[index]));
@@ -451,13 +451,17 @@ class History {
 }
 
 /** What two calls at once may be; where no order of the two could explain what is right, only the first. */
-function together(calls: PreparedCall[]): PreparedCall[] {
+function together(calls: PreparedCall[], held: boolean): PreparedCall[] {
 	if (calls.length < 2) return calls;
 	const kinds = calls.map(({ items }) => items[0].action.kind);
 	// Nobody has a run's handles yet while it gives its claims back.
 	if (kinds.includes('putBack') && kinds.some((kind) => kind !== 'claim')) return [calls[0]];
 	// A statement that is sent twice, with the other's change in between, meets that. Without consequence only among copies of a claim.
 	const mayLoseAnswers = calls.every(({ items }) => items.every(({ action }) => action.kind === 'claim' && action.claim.operation !== 'receive' && !(action.claim.takenAnewEachRun && action.claim.environment === 'test')));
+	if (held) {
+		const [through, beside] = calls.map((call) => ({ ...call, fault: null }));
+		return [{ ...through, store: STORES - 1 }, { ...beside, store: beside.store % (STORES - 1) }];
+	}
 	const [one, other] = calls.map((call) => ({ ...call, fault: mayLoseAnswers && call.fault && !call.fault.serverGone ? call.fault : null }));
 	const second = { ...other, fault: one.fault ? null : other.fault };
 	return [one, storeOf(one) === storeOf(second) ? { ...second, store: (storeOf(one) + 1) % STORES } : second];

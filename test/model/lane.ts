@@ -14,6 +14,8 @@ export interface Lane {
 	query<Row extends object>(sql: string, values: unknown[]): Promise<Row[]>;
 	/** Runs `work` while the proxied store's line, or the impatient one's, has that fault. */
 	withFault<T>(fault: Fault | null, work: () => Promise<T>): Promise<T>;
+	/** Runs `one` with the proxied store, and `other` while that statement of it is held back; one that never comes is not waited for. */
+	withHeld<T>(text: string, one: () => Promise<T>, other: () => Promise<T>): Promise<[T, T]>;
 	close(): Promise<void>;
 }
 
@@ -53,6 +55,16 @@ export async function openLane(database: TestDatabase): Promise<Lane> {
 				await gone;
 				if (serverGone) await line.forward();
 			}
+		},
+		async withHeld(text, one, other) {
+			const held = proxy.hold(text);
+			const first = one();
+			await Promise.race([held.happened, first]);
+			const second = await other();
+			held.release();
+			const answers = await first;
+			proxy.forgetOrders();
+			return [answers, second];
 		},
 		async close() {
 			await Promise.all([...stores, impatient].map(async (store) => await store.close()));

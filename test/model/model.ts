@@ -67,6 +67,8 @@ export interface Record_ {
 	/** When a live claim may be forgotten; of test claims see `ownedSince`. */
 	purgeAt: number | null;
 	ownedSince: number;
+	/** When the delivery first came. */
+	firstSeen: number;
 	writtenAt: number;
 	history: Entry[];
 	notes: Note[];
@@ -216,6 +218,7 @@ const WRITINGS: Readonly<Record<ClaimWriting, (record: Record_, delivery: Delive
 		version: 1,
 		reason: 'first_delivery',
 		operation: delivery.operation,
+		firstSeen: now,
 		fingerprint: delivery.fingerprint,
 		payload: delivery.payload,
 		history: [],
@@ -240,6 +243,7 @@ const WRITINGS: Readonly<Record<ClaimWriting, (record: Record_, delivery: Delive
 		...OPENING[delivery.operation],
 		version: record.version + 1,
 		operation: delivery.operation,
+		firstSeen: now,
 		fingerprint: delivery.fingerprint,
 		payload: delivery.payload,
 	}),

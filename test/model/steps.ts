@@ -88,7 +88,8 @@ export type Call = Come | Again | Say | GiveBack;
 
 export type HistoryStep =
 	| Call
-	| { kind: 'both'; one: Call; other: Call }
+	/** Two calls at once; `held`: the other comes in between, before the first one's statement reaches the server. */
+	| { kind: 'both'; one: Call; other: Call; held: Fault['at'] | null }
 	| { kind: 'timePasses'; minutes: number }
 	| { kind: 'purge' }
 	| { kind: 'purgeTests' }
@@ -172,7 +173,7 @@ const step: fc.Arbitrary<HistoryStep> = fc.oneof(
 	{ weight: 12, arbitrary: again },
 	{ weight: 42, arbitrary: say },
 	{ weight: 9, arbitrary: giveBack },
-	{ weight: 24, arbitrary: fc.record({ kind: fc.constant('both'), one: call, other: call }) },
+	{ weight: 30, arbitrary: fc.record({ kind: fc.constant('both'), one: call, other: call, held: weighted<Fault['at'] | null>([3, null], [3, 'UPDATE "'], [1, 'JOIN "'], [1, 'INSERT INTO']) }) },
 	{ weight: 32, arbitrary: fc.record({ kind: fc.constant('timePasses'), minutes: weighted([6, 2], [2, 11], [2, 13 * MINUTES.hour], [1, 2 * MINUTES.day], [1, 31 * MINUTES.day]) }) },
 	{ weight: 3, arbitrary: fc.record({ kind: fc.constant('purge') }) },
 	{ weight: 1, arbitrary: fc.record({ kind: fc.constant('purgeTests') }) },
