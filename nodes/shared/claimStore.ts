@@ -1,4 +1,4 @@
-import type { IExecuteFunctions } from 'n8n-workflow';
+import type { IExecuteFunctions, IPollFunctions } from 'n8n-workflow';
 import { sharedClaimStore, type ClaimStore } from '../../store/claimStore';
 import { readSettings, type ClaimStoreCredential } from '../../store/connection/settings';
 import { invalidSetting } from '../../store/errors';
@@ -8,7 +8,7 @@ import { invalidSetting } from '../../store/errors';
  *
  * @throws ClaimError; the reason why n8n has no credential is not repeated, it may hold a secret
  */
-export async function claimStoreOf(context: IExecuteFunctions): Promise<ClaimStore> {
+export async function claimStoreOf(context: IExecuteFunctions | IPollFunctions): Promise<ClaimStore> {
 	let credential: ClaimStoreCredential;
 	try {
 		credential = await context.getCredentials<ClaimStoreCredential>('claimStoreApi');

@@ -1,5 +1,5 @@
-import type { IExecuteFunctions } from 'n8n-workflow';
-import { invalidSetting } from '../../store/errors';
+import type { IExecuteFunctions, IPollFunctions } from 'n8n-workflow';
+import { invalidSetting, type ClaimError } from '../../store/errors';
 
 /**
  * A parameter's value for one item.
@@ -10,8 +10,21 @@ export function readParameter(context: IExecuteFunctions, name: string, label: s
 	try {
 		return context.getNodeParameter(name, itemIndex, fallback);
 	} catch {
-		throw invalidSetting(`The expression of ${label} failed for this item`, `Open the node and look at ${label}: the editor shows what is wrong with the expression.`);
+		throw failedExpression(label, 'for this item');
 	}
+}
+
+/** As `readParameter`, for a node that begins a workflow and has no items. */
+export function readTriggerParameter(context: IPollFunctions, name: string, label: string, fallback?: unknown): unknown {
+	try {
+		return context.getNodeParameter(name, fallback);
+	} catch {
+		throw failedExpression(label, '');
+	}
+}
+
+function failedExpression(label: string, where: string): ClaimError {
+	return invalidSetting(`The expression of ${label} failed ${where}`.trim(), `Open the node and look at ${label}: the editor shows what is wrong with the expression.`);
 }
 
 /**
@@ -21,8 +34,12 @@ export function readParameter(context: IExecuteFunctions, name: string, label: s
  * @throws ClaimError `invalid_setting`
  */
 export function refuseTypedExpression(context: IExecuteFunctions, name: string, label: string, itemIndex: number): void {
-	const raw = rawParameter(context, name, itemIndex);
-	if (!raw.startsWith('=') && raw.includes('{{')) {
+	refuseExpressionText(rawParameter(context, name, itemIndex), label);
+}
+
+/** The same, of a parameter as it is written. @throws ClaimError `invalid_setting` */
+export function refuseExpressionText(raw: unknown, label: string): void {
+	if (typeof raw === 'string' && !raw.startsWith('=') && raw.includes('{{')) {
 		throw invalidSetting(`${label} is fixed text that looks like an expression`, `Switch ${label} from Fixed to Expression in the node.`);
 	}
 }

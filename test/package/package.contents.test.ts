@@ -136,7 +136,17 @@ describe.each([
 			expect(node.credentials).toEqual([expect.objectContaining({ name: 'claimStoreApi', required: true })]);
 		});
 
-		it.each(['idempotentClaim', 'completeClaim'])('%s is found by the words that people search for', (name) => {
+		it('claimRecoveryTrigger has its name and outputs, and is asked at the times that a person chooses', () => {
+			const node = nodeNamed('claimRecoveryTrigger');
+			expect(node.displayName).toBe('Claim Recovery Trigger');
+			expect(node.inputs).toEqual([]);
+			expect(node.outputs).toEqual(['main', 'main']);
+			expect(node.outputNames).toEqual(['Ready to Run', 'Reconcile First']);
+			expect(node.credentials).toEqual([expect.objectContaining({ name: 'claimStoreApi', required: true })]);
+			expect(node.properties.map(({ name }) => name)).toContain('pollTimes');
+		});
+
+		it.each(['idempotentClaim', 'completeClaim', 'claimRecoveryTrigger'])('%s is found by the words that people search for', (name) => {
 			const { codex } = nodeNamed(name);
 			expect(codex?.alias).toEqual(expect.arrayContaining(['idempotent', 'duplicate', 'webhook retry', 'postgres']));
 			expect(codex?.categories).not.toHaveLength(0);
