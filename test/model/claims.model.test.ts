@@ -36,6 +36,7 @@ test(`${HISTORIES} random histories are answered as the contract's tables say`, 
 	const coverage: Coverage = new Map();
 	let found = false;
 	let run = 0;
+	let foundAfter = 0;
 	const startedAt = Date.now();
 
 	/** The seed of each lane follows from the run's; a found one can be run alone. */
@@ -47,6 +48,7 @@ test(`${HISTORIES} random histories are answered as the contract's tables say`, 
 			try {
 				await runHistory(lane, steps, coverage);
 			} catch (failure) {
+				if (!isMine) foundAfter = run;
 				found = isMine = true;
 				throw failure;
 			}
@@ -57,7 +59,7 @@ test(`${HISTORIES} random histories are answered as the contract's tables say`, 
 		const details = await fc.check(property, { seed, numRuns, path: MODEL_PATH });
 		if (!details.failed) return null;
 		const story = details.errorInstance instanceof Error ? details.errorInstance.message : String(details.errorInstance);
-		return `After ${run} histories (${details.numShrinks} times shortened). Again: MODEL_SEED=${seed} MODEL_PATH=${details.counterexamplePath} npx jest test/model\n\n${story}`;
+		return `After ${foundAfter} histories (${details.numShrinks} times shortened). Again: MODEL_SEED=${seed} MODEL_PATH=${details.counterexamplePath} npx jest test/model\n\n${story}`;
 	};
 
 	const failures = (await Promise.all(lanes.map(checkLane))).filter((failure) => failure !== null);
