@@ -25,7 +25,7 @@ let lanes: Lane[];
 beforeAll(async () => {
 	database = await createTestDatabase();
 	lanes = [];
-	for (let lane = 0; lane < LANES; lane++) lanes.push(await openLane(database));
+	for (let lane = 0; lane < LANES; lane++) lanes.push(await openLane(database, `claims_${lane}`));
 });
 afterAll(async () => {
 	await Promise.all(lanes.map(async (lane) => await lane.close()));

@@ -1,7 +1,8 @@
 import type { ClaimAnswer } from '../../store/claim';
 import type { OutcomeAnswer } from '../../store/outcome';
 import type { ClaimRecord } from '../../store/record';
-import { SOME_TEXT, type Answer, type Entry, type Note, type Record_ } from './model';
+import type { ResolveAnswer } from '../../store/resolve';
+import { OPERATORS_TOKEN, SOME_TEXT, type Answer, type Entry, type Note, type Record_ } from './model';
 
 /** Model and store in one form, so that they can be compared field by field. */
 
@@ -24,6 +25,10 @@ export function seenClaim(answer: ClaimAnswer): SeenAnswer {
 export function seenOutcome(answer: OutcomeAnswer): SeenAnswer {
 	if (answer.verdict === 'error') return { verdict: 'error', reason: answer.error.kind, payloadChanged: null, record: null };
 	return { verdict: answer.verdict, reason: answer.verdict === 'stale' ? answer.reason : null, payloadChanged: null, record: answer.record };
+}
+
+export function seenDecision({ answer, details }: ResolveAnswer): SeenAnswer {
+	return { verdict: answer, reason: null, payloadChanged: null, record: details?.record ?? null };
 }
 
 /** A row as the driver gives it, past the code under test; instants as seconds from now. */
@@ -142,7 +147,7 @@ function seenView(row: SeenRow, environment: string): View {
 		outcomeReference: row.outcome_reference, outcomeReason: row.outcome_reason, outcomeResult: row.outcome_result,
 		lease: row.lease_left, firstSeen: row.first_seen, retry: row.retry_left, purge: environment === 'live' ? row.purge_left : row.purge_left === null ? null : 'of a test claim',
 		history: row.history.filter((entry) => !isNote(entry)).map(({ at: _at, workflow: _workflow, ...entry }) => entry),
-		notes: sortedNotes(row.history.filter(isNote).map(({ version, execution, reference }) => ({ version, execution, reference: reference ?? '' }))),
+		notes: sortedNotes(row.history.filter(isNote).map(({ version, execution, reference }) => ({ version, execution: execution ?? '', reference: reference ?? '' }))),
 	};
 }
 
@@ -161,6 +166,7 @@ function differences(expected: View, seen: View, of = ''): string[] {
 
 function isSame(field: string, expected: unknown, seen: unknown): boolean {
 	if (expected === SOME_TEXT) return typeof seen === 'string' && seen !== '';
+	if (expected === OPERATORS_TOKEN) return typeof seen === 'string' && seen.startsWith('operator:');
 	if (DURATIONS.has(field) && typeof expected === 'number' && typeof seen === 'number') return Math.abs(expected - seen) < TOLERANCE;
 	return canonical(expected) === canonical(seen);
 }

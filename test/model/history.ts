@@ -4,12 +4,12 @@ import type { Identity } from '../../store/identity';
 import { NO_PAYLOAD } from '../../store/payload';
 import type { Owner } from '../../store/record';
 import { anOutcome, aRequest } from '../store/support/claims';
-import { answerDifferences, rowDifferences, SEEN_COLUMNS, seenClaim, seenOutcome, type SeenAnswer, type SeenRow } from './comparison';
+import { answerDifferences, rowDifferences, SEEN_COLUMNS, seenClaim, seenDecision, seenOutcome, type SeenAnswer, type SeenRow } from './comparison';
 import type { Environment } from './contract';
 import { brokenInvariants, type Verdict } from './invariants';
 import type { Lane } from './lane';
-import { apply, purgeOf, resolve, type Action, type Answer, type Delivery, type Outcome, type Pair, type PutBack, type Record_ } from './model';
-import { DELIVERIES, STORES, type Again, type Call, type Come, type Fault, type GiveBack, type HistoryStep, type Say, type Whose } from './steps';
+import { apply, purgeOf, type Action, type Answer, type Decided, type Delivery, type Outcome, type Pair, type PutBack, type Record_ } from './model';
+import { DELIVERIES, STORES, type Again, type Call, type Come, type Decide, type Fault, type GiveBack, type HistoryStep, type Say, type Whose } from './steps';
 
 /** Runs a history against the stores and the model side by side, and tells it as a story. */
 
@@ -65,6 +65,12 @@ interface Handle {
 	execution: string;
 }
 
+/** An item of a step for one delivery, with its place among the step's items. */
+interface PlacedAction {
+	action: Action;
+	place: number;
+}
+
 /** One order in which the items of a step may have been carried out, for one delivery. */
 interface Candidate {
 	pair: Pair;
@@ -95,7 +101,8 @@ class History {
 			case 'come':
 			case 'again':
 			case 'say':
-			case 'giveBack': {
+			case 'giveBack':
+			case 'decide': {
 				const call = this.prepare(step);
 				if (call) await this.runCalls([call]);
 				return;
@@ -108,17 +115,12 @@ class History {
 			case 'timePasses':
 				return await this.timePasses(step.minutes);
 			case 'purge':
-				return await this.purge();
-			case 'purgeTests':
-				return await this.delete('all test claims are purged', `environment = 'test'`, (environment) => environment === 'test');
+				return await this.purge(step);
 			case 'delete': {
 				const { delivery, environment } = step;
 				if (this.pairs[delivery][environment] === null) return;
-				const words = `the row of ${nameOf(delivery, environment)} is deleted by hand`;
-				return await this.delete(words, `delivery_id = '${this.idOf(delivery)}' AND environment = '${environment}'`, (each, index) => each === environment && index === delivery);
+				return await this.delete(delivery, environment);
 			}
-			case 'operator':
-				return await this.operatorDecides(step);
 		}
 	}
 
@@ -134,6 +136,8 @@ class History {
 				return this.prepareSay(step);
 			case 'giveBack':
 				return this.prepareGiveBack(step);
+			case 'decide':
+				return this.prepareDecide(step);
 		}
 	}
 
@@ -264,6 +268,31 @@ class History {
 		};
 	}
 
+	private prepareDecide(step: Decide): PreparedCall | null {
+		const { delivery, environment, decision } = step;
+		const row = this.rows.get(this.keyOf(delivery, environment));
+		const record = this.pairs[delivery][environment];
+		if (row === undefined || record === null) return null;
+		const decided: Decided = {
+			environment,
+			seen: { token: record.token, version: record.version, state: record.state },
+			decision,
+			by: 'Operator',
+			reason: 'Looked at the destination',
+			reference: decision === 'completed' ? step.reference : null,
+		};
+		const seen = { identity: this.identityOf(delivery, environment), ownerToken: row.owner_token, version: record.version, state: record.state };
+		return {
+			words: `an operator decides on ${nameOf(delivery, environment)}, ${record.state}: ${decision}${decided.reference ? ` (reference ${decided.reference})` : ''}`,
+			items: [{ delivery, action: { kind: 'decide', decide: decided } }],
+			store: step.store,
+			fault: null,
+			step,
+			send: async (store) => [seenDecision(await store.resolve({ seen, resolution: decision, reference: decided.reference, decidedBy: decided.by, reason: decided.reason }))],
+			heard: () => {},
+		};
+	}
+
 	/** Sends one call, or two at once, and compares answers and rows with what the contract's tables make of them. */
 	private async runCalls(calls: PreparedCall[], held: Fault['at'] | null = null): Promise<void> {
 		const concurrent = calls.length > 1;
@@ -293,10 +322,9 @@ class History {
 	}
 
 	/** Takes over the first order of the items that explains answers and rows; otherwise says what differs. */
-	private adopt(delivery: number, sequences: Array<Array<{ action: Action; place: number }>>, seen: SeenAnswer[], serverGone: boolean): string[] {
+	private adopt(delivery: number, sequences: PlacedAction[][], seen: SeenAnswer[], serverGone: boolean): string[] {
 		const orders = interleavings(sequences);
-		// Without the server's answers, any beginning of the items may have been carried out.
-		const candidates = serverGone ? [...orders[0], null].map((_item, count) => this.carryOut(delivery, orders[0], count)) : orders.map((order) => this.carryOut(delivery, order));
+		const candidates = serverGone ? partsOf(orders[0]).map((part) => this.carryOut(delivery, orders[0], part)) : orders.map((order) => this.carryOut(delivery, order));
 		const differing = candidates.map((candidate) => [...candidate.answers].flatMap(([place, expected]) => explains(expected, seen[place])).concat(this.rowTroubles(delivery, candidate.pair)));
 		const fitting = differing.findIndex((each) => each.length === 0);
 		if (fitting >= 0) {
@@ -312,17 +340,17 @@ class History {
 		});
 	}
 
-	/** @param count how many of the items were carried out; left out: all, and all were answered */
-	private carryOut(delivery: number, order: ReadonlyArray<{ action: Action; place: number }>, count?: number): Candidate {
+	/** @param part the places of the items that were carried out; left out: all, and all were answered */
+	private carryOut(delivery: number, order: readonly PlacedAction[], part?: ReadonlySet<number>): Candidate {
 		let pair = this.pairs[delivery];
 		const answers: Candidate['answers'] = new Map();
-		order.forEach(({ action, place }, index) => {
+		for (const { action, place } of order) {
 			const { answer, pair: next } = apply(pair, action, this.now);
-			const carriedOut = count === undefined || index < count;
+			const carriedOut = part?.has(place) ?? true;
 			const isChange = JSON.stringify(next) !== JSON.stringify(pair) || answer.verdict === 'new';
-			answers.set(place, { expected: answer, perhaps: count === undefined ? null : carriedOut ? 'carriedOut' : 'notCarriedOut', changed: isChange });
+			answers.set(place, { expected: answer, perhaps: part === undefined ? null : carriedOut ? 'carriedOut' : 'notCarriedOut', changed: isChange });
 			if (carriedOut) pair = next;
-		});
+		}
 		return { pair, answers };
 	}
 
@@ -334,15 +362,14 @@ class History {
 		const seconds = minutes * 60 + ODD_SECONDS;
 		this.now += seconds;
 		const moved = ['lease_expires_at', 'retry_at', 'first_seen_at', 'updated_at', 'purge_after', 'outcome_recorded_at'].map((column) => `${column} = ${column} - make_interval(secs => $2)`);
-		await this.lane.query(`UPDATE idempotent_claims SET ${moved.join(', ')} WHERE delivery_id = ANY($1)`, [this.ids, seconds]);
+		await this.lane.query(`UPDATE ${this.lane.table} SET ${moved.join(', ')} WHERE delivery_id = ANY($1)`, [this.ids, seconds]);
 		this.story.push(`${minutes} minutes pass`);
 		await this.readRows();
 	}
 
-	/** What the Claim Store node will do to old claims. */
-	private async purge(): Promise<void> {
-		await this.lane.query(`DELETE FROM idempotent_claims WHERE delivery_id = ANY($1) AND purge_after <= clock_timestamp() AND (state = 'completed' OR environment = 'test')`, [this.ids]);
-		this.story.push('claims past their retention are purged');
+	private async purge({ what, store }: Extract<HistoryStep, { kind: 'purge' }>): Promise<void> {
+		await this.lane.stores[store].purge({ what, limit: 1_000_000 }, false);
+		this.story.push(`store ${store + 1} purges ${what === 'allTests' ? 'all test claims' : 'claims past their retention'}`);
 		const before = this.rows;
 		await this.readRows();
 		const troubles: string[] = [];
@@ -351,8 +378,8 @@ class History {
 				const record = pair[environment];
 				if (record === null) return null;
 				const isGone = !this.rows.has(this.keyOf(delivery, environment));
-				const purge = purgeOf(record, environment, this.now);
-				if (isGone ? purge === 'never' : purge === 'certainly') troubles.push(`${nameOf(delivery, environment)}: ${isGone ? 'forgotten before its retention is over' : 'not forgotten after its retention'}`);
+				const purge = what === 'pastRetention' ? purgeOf(record, environment, this.now) : environment === 'test' ? 'certainly' : 'never';
+				if (isGone ? purge === 'never' : purge === 'certainly') troubles.push(`${nameOf(delivery, environment)}: ${isGone ? 'forgotten, and may not be' : 'not forgotten'}`);
 				return isGone ? null : record;
 			};
 			return { live: kept('live'), test: kept('test') };
@@ -360,42 +387,19 @@ class History {
 		this.expectRows(before, true, troubles);
 	}
 
-	private async delete(words: string, where: string, isGone: (environment: Environment, delivery: number) => boolean): Promise<void> {
-		await this.lane.query(`DELETE FROM idempotent_claims WHERE delivery_id = ANY($1) AND ${where}`, [this.ids]);
-		this.story.push(words);
-		this.pairs = this.pairs.map((pair, delivery) => ({ live: isGone('live', delivery) ? null : pair.live, test: isGone('test', delivery) ? null : pair.test }));
+	private async delete(delivery: number, environment: Environment): Promise<void> {
+		await this.lane.query(`DELETE FROM ${this.lane.table} WHERE delivery_id = $1 AND environment = $2`, [this.idOf(delivery), environment]);
+		this.story.push(`the row of ${nameOf(delivery, environment)} is deleted by hand`);
+		this.pairs[delivery] = { ...this.pairs[delivery], [environment]: null };
 		const before = this.rows;
 		await this.readRows();
 		this.expectRows(before, true);
 	}
 
-	/** Stands for the Claim Store node's `resolve`; the one place where that operation can take over. */
-	private async operatorDecides({ delivery, environment, decision, reference }: Extract<HistoryStep, { kind: 'operator' }>): Promise<void> {
-		const record = this.pairs[delivery][environment];
-		if (record === null || record.state === 'completed') return;
-		const words = { token: `${this.id}-t${++this.tokens}`, by: 'Operator', reason: 'Looked at the destination', reference: decision === 'completed' ? reference : null };
-		const next = resolve(record, decision, words, this.now);
-		const { execution, by, reason, ...entry } = next.history[next.history.length - 1];
-		await this.lane.query(
-			`UPDATE idempotent_claims SET state = $3, version = $4, owner_token = $5, resolved_by = $6, max_attempts = $7, lease_expires_at = NULL,
-			        retry_at = CASE WHEN $3 = 'retryable_failure' THEN clock_timestamp() END, updated_at = clock_timestamp(),
-			        purge_after = CASE WHEN $3 = 'completed' OR environment = 'test' THEN clock_timestamp() + make_interval(days => retention_days) END,
-			        payload = CASE WHEN $3 = 'completed' THEN NULL ELSE payload END, payload_complete = payload_complete AND $3 <> 'completed',
-			        outcome_reference = $8, outcome_reason = $9, outcome_result = NULL, outcome_recorded_at = clock_timestamp(), history = history || $10::jsonb
-			  WHERE delivery_id = $1 AND environment = $2`,
-			[this.idOf(delivery), environment, next.state, next.version, next.token, by, next.maxAttempts, words.reference, reason, JSON.stringify([{ ...entry, at: '', workflow: '', execution, by, reason }])],
-		);
-		this.pairs[delivery] = { ...this.pairs[delivery], [environment]: next };
-		this.story.push(`an operator decides on ${nameOf(delivery, environment)}: ${decision}`);
-		const before = this.rows;
-		await this.readRows();
-		this.expectRows(before, false);
-	}
-
 	// Rows
 
 	private async readRows(): Promise<void> {
-		const rows = await this.lane.query<SeenRow>(`SELECT ${SEEN_COLUMNS} FROM idempotent_claims WHERE delivery_id = ANY($1)`, [this.ids]);
+		const rows = await this.lane.query<SeenRow>(`SELECT ${SEEN_COLUMNS} FROM ${this.lane.table} WHERE delivery_id = ANY($1)`, [this.ids]);
 		this.rows = new Map(rows.map((row) => [`${row.delivery_id} ${row.environment}`, row]));
 	}
 
@@ -479,6 +483,15 @@ function interleavings<T>(sequences: readonly T[][]): T[][] {
 	return left.flatMap((sequence) => interleavings(left.map((each) => (each === sequence ? each.slice(1) : each))).map((rest) => [sequence[0], ...rest]));
 }
 
+/** What a server that goes may have carried out: of each identity's items any beginning. */
+function partsOf(order: readonly PlacedAction[]): Array<Set<number>> {
+	const beginnings = ENVIRONMENTS.map((environment) => {
+		const places = order.filter(({ action }) => environmentOf(action) === environment).map(({ place }) => place);
+		return [...places, null].map((_place, count) => places.slice(0, count));
+	});
+	return beginnings[0].flatMap((live) => beginnings[1].map((test) => new Set([...live, ...test])));
+}
+
 /** What an item's answer says that the model does not. */
 function explains({ expected, perhaps, changed }: { expected: Answer; perhaps: 'carriedOut' | 'notCarriedOut' | null; changed: boolean }, seen: SeenAnswer): string[] {
 	const exactly = answerDifferences(expected, seen);
@@ -495,6 +508,7 @@ function environmentOf(action: Action): Environment {
 }
 
 function whoOf(action: Action): { environment: Environment; token: string; execution: string } {
+	if (action.kind === 'decide') return { environment: action.decide.environment, token: '', execution: '' };
 	const { environment, token, execution } = action.kind === 'claim' ? action.claim : action.kind === 'settle' ? action.settle : action.putBack;
 	return { environment, token, execution };
 }

@@ -4,7 +4,7 @@ import { isNote, type SeenAnswer, type SeenRow } from './comparison';
 
 /** One item of a step, and what it was told. */
 export interface Verdict {
-	kind: 'claim' | 'settle' | 'putBack';
+	kind: 'claim' | 'settle' | 'putBack' | 'decide';
 	identity: string;
 	token: string;
 	execution: string;

@@ -7,6 +7,7 @@ import { STORES, type Fault } from './steps';
 
 /** What histories that follow each other use: stores with connections of their own, as several n8n processes have, and a way past them. */
 export interface Lane {
+	readonly table: string;
 	/** The last one's line goes through a proxy. */
 	readonly stores: readonly ClaimStore[];
 	/** Gives up soon; its line goes through a proxy as well. */
@@ -24,19 +25,21 @@ const PATIENT_MS = 30_000;
 /** As long as a server stays away that is asked for a missing answer. */
 const IMPATIENT_MS = 700;
 
-export async function openLane(database: TestDatabase): Promise<Lane> {
+/** @param table of this lane alone: a purge is of the whole table */
+export async function openLane(database: TestDatabase, table: string): Promise<Lane> {
 	const { host, port, user, password } = database;
 	const admin = new Client({ host, port, user, password, database: database.database });
 	await admin.connect();
 	const [proxy, proxyOfImpatient] = [await startProxy(database), await startProxy(database)];
-	const through = ({ port: proxied }: Proxy, timeoutMs: number) => openClaimStore(settingsFor(database, { host: '127.0.0.1', port: proxied, timeoutMs, maxConnections: 4 }));
-	const direct = () => openClaimStore(settingsFor(database, { timeoutMs: PATIENT_MS, maxConnections: 4 }));
+	const through = ({ port: proxied }: Proxy, timeoutMs: number) => openClaimStore(settingsFor(database, { table, host: '127.0.0.1', port: proxied, timeoutMs, maxConnections: 4 }));
+	const direct = () => openClaimStore(settingsFor(database, { table, timeoutMs: PATIENT_MS, maxConnections: 4 }));
 	const stores = [...Array.from({ length: STORES - 1 }, direct), through(proxy, PATIENT_MS)];
 	const impatient = through(proxyOfImpatient, IMPATIENT_MS);
 	// Connected and past the look at the table, so that what is cut is a statement of the history.
 	for (const store of [...stores, impatient]) await store.openClaimsOf(anOwner());
 
 	return {
+		table,
 		stores,
 		impatient,
 		query: async <Row extends object>(sql: string, values: unknown[]) => (await admin.query<Row>(sql, values)).rows,

@@ -30,7 +30,8 @@ export interface Entry {
 	state: State;
 	version: number;
 	attempt: number;
-	execution: string;
+	/** Null: an operator's. */
+	execution: string | null;
 	by: string;
 	reason: string | null;
 	reference: string | null;
@@ -118,11 +119,26 @@ export interface PutBack {
 	reason: string;
 }
 
-export type Action = { kind: 'claim'; claim: Delivery } | { kind: 'settle'; settle: Outcome } | { kind: 'putBack'; putBack: PutBack };
+/** An operator's decision on the record that was seen. */
+export interface Decided {
+	environment: Environment;
+	seen: { token: string; version: number; state: State };
+	decision: OperatorDecision;
+	by: string;
+	reason: string;
+	reference: string | null;
+}
+
+export type OperatorDecision = 'completed' | 'release' | 'needsReview' | 'noActionNeeded';
+
+/** The token of a claim that an operator has decided on: nobody has it. */
+export const OPERATORS_TOKEN = '(an operator)';
+
+export type Action = { kind: 'decide'; decide: Decided } | { kind: 'claim'; claim: Delivery } | { kind: 'settle'; settle: Outcome } | { kind: 'putBack'; putBack: PutBack };
 
 /** What the model says to one item, and the record as it is then. */
 export interface Answer {
-	verdict: 'new' | 'duplicate' | 'recorded' | 'stale' | 'error' | 'done';
+	verdict: 'new' | 'duplicate' | 'recorded' | 'stale' | 'error' | 'done' | 'resolved' | 'changed' | 'not_found';
 	reason: string | null;
 	payloadChanged: boolean | null;
 	record: Record_ | null;
@@ -143,6 +159,8 @@ export function apply(pair: Pair, action: Action, now: number): Step {
 			return settle(pair, action.settle, now);
 		case 'putBack':
 			return putBack(pair, action.putBack, now);
+		case 'decide':
+			return decide(pair, action.decide, now);
 	}
 }
 
@@ -363,27 +381,35 @@ export function purgeOf(record: Record_, environment: Environment, now: number):
 	return record.ownedSince + days <= now ? 'perhaps' : 'never';
 }
 
-export type OperatorDecision = 'completed' | 'release' | 'needsReview' | 'noActionNeeded';
+/** An operator settles an unfinished claim and fences off any owner; a record that has moved since it was seen is left alone. */
+function decide(pair: Pair, decided: Decided, now: number): Step {
+	const record = pair[decided.environment];
+	const { seen, decision, by, reason, reference } = decided;
+	const answerOf = (verdict: Answer['verdict'], shown: Record_ | null): Answer => ({ verdict, reason: null, payloadChanged: null, record: shown, row: `operator: ${verdict}` });
+	if (record === null) return { pair, answer: answerOf('not_found', null) };
+	const hasMoved = record.token !== seen.token || record.version !== seen.version || record.state !== seen.state;
+	if (hasMoved || record.state === 'completed') return { pair, answer: answerOf('changed', record) };
 
-/** An operator's decision on a claim that is not completed; it fences off any owner. */
-export function resolve(record: Record_, decision: OperatorDecision, words: { token: string; by: string; reason: string; reference: string | null }, now: number): Record_ {
-	const state = { completed: 'completed', release: 'retryable_failure', needsReview: 'needs_review', noActionNeeded: 'completed' }[decision] as State;
+	const state = STATE_OF_DECISION[decision];
 	const version = record.version + 1;
 	const { attempt } = record;
-	const { token, by, reason, reference } = words;
-	return {
+	const written: Record_ = {
 		...record,
 		state,
 		version,
-		token,
+		token: OPERATORS_TOKEN,
 		resolvedBy: by,
 		leaseEnds: null,
 		retryAt: decision === 'release' ? now : null,
+		// For another attempt, even when all are used up.
 		maxAttempts: decision === 'release' ? Math.max(record.maxAttempts, attempt + 1) : record.maxAttempts,
 		purgeAt: state === 'completed' ? now + record.retentionDays * DAY : null,
 		payload: record.payload && state !== 'completed',
 		outcome: { reference, reason, result: null },
 		writtenAt: now,
-		history: [...record.history, { state, version, attempt, execution: '', by, reason, reference }],
+		history: [...record.history, { state, version, attempt, execution: null, by, reason, reference }],
 	};
+	return { pair: { ...pair, [decided.environment]: written }, answer: answerOf('resolved', written) };
 }
+
+const STATE_OF_DECISION: Readonly<Record<OperatorDecision, State>> = { completed: 'completed', noActionNeeded: 'completed', release: 'retryable_failure', needsReview: 'needs_review' };

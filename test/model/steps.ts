@@ -83,18 +83,27 @@ export interface GiveBack {
 	store: number;
 }
 
+/** An operator settles an unfinished claim, as it is when this step begins. */
+export interface Decide {
+	kind: 'decide';
+	store: number;
+	delivery: number;
+	environment: Environment;
+	decision: OperatorDecision;
+	reference: string | null;
+}
+
 /** One call of one store. */
-export type Call = Come | Again | Say | GiveBack;
+export type Call = Come | Again | Say | GiveBack | Decide;
 
 export type HistoryStep =
 	| Call
 	/** Two calls at once; `held`: the other comes in between, before the first one's statement reaches the server. */
 	| { kind: 'both'; one: Call; other: Call; held: Fault['at'] | null }
 	| { kind: 'timePasses'; minutes: number }
-	| { kind: 'purge' }
-	| { kind: 'purgeTests' }
-	| { kind: 'delete'; delivery: number; environment: Environment }
-	| { kind: 'operator'; delivery: number; environment: Environment; decision: OperatorDecision; reference: string | null };
+	| { kind: 'purge'; what: 'pastRetention' | 'allTests'; store: number }
+	| { kind: 'delete'; delivery: number; environment: Environment };
+
 
 const weighted = <T>(...choices: Array<[weight: number, value: T]>) => fc.oneof(...choices.map(([weight, value]) => ({ weight, arbitrary: fc.constant(value) })));
 
@@ -166,7 +175,16 @@ const say: fc.Arbitrary<Say> = fc.record(sayParts);
 
 const giveBack: fc.Arbitrary<GiveBack> = fc.record({ kind: fc.constant('giveBack'), store });
 
-const call: fc.Arbitrary<Call> = fc.oneof({ weight: 6, arbitrary: come }, { weight: 1, arbitrary: again }, { weight: 4, arbitrary: say }, { weight: 1, arbitrary: giveBack });
+const decide: fc.Arbitrary<Decide> = fc.record({
+	kind: fc.constant('decide'),
+	store,
+	delivery,
+	environment,
+	decision: fc.constantFrom<OperatorDecision>('completed', 'release', 'needsReview', 'noActionNeeded'),
+	reference,
+});
+
+const call: fc.Arbitrary<Call> = fc.oneof({ weight: 6, arbitrary: come }, { weight: 1, arbitrary: again }, { weight: 4, arbitrary: say }, { weight: 1, arbitrary: giveBack }, { weight: 1, arbitrary: decide });
 
 /** A copy of the first delivery alone, and its owner's word: the two that are most often decided by who is first. */
 const copyOfFirst: fc.Arbitrary<Come> = fc.record({ ...comeParts, deliveries: fc.constant<number[]>([0]), environment: fc.constant<Environment>('live'), fault: fc.constant(null) });
@@ -188,19 +206,9 @@ const step: fc.Arbitrary<HistoryStep> = fc.oneof(
 	{ weight: 30, arbitrary: fc.record({ kind: fc.constant('both'), one: call, other: call, held: weighted<Fault['at'] | null>([3, null], [3, 'UPDATE "'], [1, 'JOIN "'], [1, 'INSERT INTO']) }) },
 	{ weight: 20, arbitrary: fc.record({ kind: fc.constant('both'), one: copyOfFirst, other: fc.oneof(ownersWord, ownersWord, copyOfFirst), held: weighted<Fault['at'] | null>([1, null], [3, 'UPDATE "']) }) },
 	{ weight: 32, arbitrary: fc.record({ kind: fc.constant('timePasses'), minutes: weighted([6, 2], [2, 11], [2, 13 * MINUTES.hour], [1, 2 * MINUTES.day], [1, 31 * MINUTES.day]) }) },
-	{ weight: 3, arbitrary: fc.record({ kind: fc.constant('purge') }) },
-	{ weight: 1, arbitrary: fc.record({ kind: fc.constant('purgeTests') }) },
+	{ weight: 4, arbitrary: fc.record({ kind: fc.constant('purge'), what: weighted<'pastRetention' | 'allTests'>([3, 'pastRetention'], [1, 'allTests']), store }) },
 	{ weight: 2, arbitrary: fc.record({ kind: fc.constant('delete'), delivery, environment }) },
-	{
-		weight: 6,
-		arbitrary: fc.record({
-			kind: fc.constant('operator'),
-			delivery,
-			environment,
-			decision: fc.constantFrom<OperatorDecision>('completed', 'release', 'needsReview', 'noActionNeeded'),
-			reference,
-		}),
-	},
+	{ weight: 6, arbitrary: decide },
 );
 
 /** How long a history may be; one longer has little more to say about two deliveries. */
