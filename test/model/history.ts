@@ -43,8 +43,6 @@ interface PreparedCall {
 	send: (store: ClaimStore) => Promise<SeenAnswer[]>;
 	/** What is remembered of the answers. */
 	heard: (answers: SeenAnswer[]) => void;
-	/** Told in the story? A call that gives nothing back says `done`. */
-	step: Call;
 }
 
 /** A call of Idempotent Claim, as Retry On Fail may repeat it. */
@@ -183,7 +181,6 @@ class History {
 			items: call.claims.map(({ delivery, claim }) => ({ delivery, action: { kind: 'claim', claim } })),
 			store,
 			fault,
-			step: call.step,
 			send: async (claimStore) => (await claimStore.claim(call.step.operation, call.owner, requests)).map(seenClaim),
 			heard: (answers) => {
 				if (isRetry) this.calls.splice(this.calls.indexOf(call), 1);
@@ -227,7 +224,6 @@ class History {
 			items: handles.map(({ delivery }, index) => ({ delivery, action: { kind: 'settle', settle: outcomes[index] } })),
 			store: step.store,
 			fault: step.fault,
-			step,
 			send: async (store) => (await store.settle(outcome, caller, requests)).map(seenOutcome),
 			heard: () => {
 				this.last = { execution, node: COMPLETING_NODE };
@@ -256,8 +252,7 @@ class History {
 			words: `${this.short(execution)} gives back ${claims.map(({ delivery, claim }) => `${nameOf(delivery, claim.environment)} (${this.short(claim.token)})`).join(', ')}`,
 			items: claims.map(({ delivery }, index) => ({ delivery, action: { kind: 'putBack', putBack: putBacks[index] } })),
 			store: step.store,
-			fault: null,
-			step,
+			fault: step.fault,
 			send: async (store) => {
 				await store.putBack(call.owner, claims.map(({ delivery, claim }) => ({ identity: this.identityOf(delivery, claim.environment), ownerToken: claim.token })), reason);
 				return claims.map(() => ({ verdict: 'done', reason: null, payloadChanged: null, record: null }));
@@ -286,8 +281,7 @@ class History {
 			words: `an operator decides on ${nameOf(delivery, environment)}, ${record.state}: ${decision}${decided.reference ? ` (reference ${decided.reference})` : ''}`,
 			items: [{ delivery, action: { kind: 'decide', decide: decided } }],
 			store: step.store,
-			fault: null,
-			step,
+			fault: step.fault,
 			send: async (store) => [seenDecision(await store.resolve({ seen, resolution: decision, reference: decided.reference, decidedBy: decided.by, reason: decided.reason }))],
 			heard: () => {},
 		};

@@ -81,6 +81,7 @@ export interface Say {
 export interface GiveBack {
 	kind: 'giveBack';
 	store: number;
+	fault: Fault | null;
 }
 
 /** An operator settles an unfinished claim, as it is when this step begins. */
@@ -91,6 +92,7 @@ export interface Decide {
 	environment: Environment;
 	decision: OperatorDecision;
 	reference: string | null;
+	fault: Fault | null;
 }
 
 /** One call of one store. */
@@ -136,6 +138,9 @@ const fault: fc.Arbitrary<Fault | null> = fc.oneof(
 	},
 );
 
+/** Of what throws where no answer is to be had. */
+const passingFault = fault.map((each) => each && { ...each, serverGone: false });
+
 const comeParts = {
 	kind: fc.constant('come'),
 	store,
@@ -173,7 +178,7 @@ const sayParts = {
 } as const;
 const say: fc.Arbitrary<Say> = fc.record(sayParts);
 
-const giveBack: fc.Arbitrary<GiveBack> = fc.record({ kind: fc.constant('giveBack'), store });
+const giveBack: fc.Arbitrary<GiveBack> = fc.record({ kind: fc.constant('giveBack'), store, fault: passingFault });
 
 const decide: fc.Arbitrary<Decide> = fc.record({
 	kind: fc.constant('decide'),
@@ -182,6 +187,7 @@ const decide: fc.Arbitrary<Decide> = fc.record({
 	environment,
 	decision: fc.constantFrom<OperatorDecision>('completed', 'release', 'needsReview', 'noActionNeeded'),
 	reference,
+	fault: passingFault,
 });
 
 const call: fc.Arbitrary<Call> = fc.oneof({ weight: 6, arbitrary: come }, { weight: 1, arbitrary: again }, { weight: 4, arbitrary: say }, { weight: 1, arbitrary: giveBack }, { weight: 1, arbitrary: decide });
