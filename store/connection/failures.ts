@@ -99,6 +99,7 @@ export function statementFailure(failure: unknown, settings: ConnectionSettings)
 function serverRefusedConnection(code: string, message: string, settings: ConnectionSettings): ClaimError {
 	const place = `${settings.host}:${settings.port}`;
 	if (code.startsWith('28')) return loginRefused(settings, message, code);
+	if (code === '08P01') return poolerRefusedConnection(code, message, settings);
 	if (code === '3D000') {
 		return new ClaimError('store_misconfigured', `The server at ${place} has no database "${settings.database}"`, {
 			hint: 'Create it, or correct Database in the Claim Store credential.',
@@ -117,11 +118,40 @@ function serverRefusedConnection(code: string, message: string, settings: Connec
 	});
 }
 
+/** PgBouncer has one SQLSTATE for nearly everything; its words, which are never translated, tell what it means. */
+function poolerRefusedConnection(code: string, message: string, settings: ConnectionSettings): ClaimError {
+	const place = `${settings.host}:${settings.port}`;
+	const make = (kind: ErrorKind, text: string, hint: string, sqlState?: string) => new ClaimError(kind, text, { hint, sqlState });
+
+	if (/^unsupported startup parameter/.test(message)) {
+		return make('store_misconfigured', `The pooler at ${place} refuses a setting of the connection: ${message}`, 'Remove options=… from the connection string, or have PgBouncer ignore it (ignore_startup_parameters = options).', code);
+	}
+	if (/authentication failed|^no such user|^not allowed/.test(message)) return loginRefused(settings, message, code);
+	if (/^(?:SSL|TLS)\b.*\brequired/.test(message)) return loginRefused(settings, message, code);
+	if (/^no such database|^database .* does not exist/.test(message)) {
+		return make('store_misconfigured', `The pooler at ${place} knows no database "${settings.database}"`, 'Correct Database in the Claim Store credential, or add it to PgBouncer\'s [databases].', code);
+	}
+	if (/max_client_conn/.test(message)) {
+		// Without a SQLSTATE: it concerns all items alike, and they need not be tried one by one.
+		return make('store_busy', `The pooler at ${place} has no connection to spare: ${message}`, 'Lower Maximum Connections in the credential (it counts per n8n process), or raise max_client_conn of PgBouncer.');
+	}
+	if (/^query_wait_timeout|server_login_retry|server down|^pgbouncer cannot connect|^server login failed/.test(message)) {
+		return make('store_unreachable', `The pooler at ${place} has no connection to PostgreSQL: ${message}`, 'Check that PostgreSQL behind the pooler is running and has connections to spare, and that the pooler may log in there.', code);
+	}
+	return make('store_unreachable', `The server or pooler at ${place} does not accept connections: ${message}`, 'It may be starting or stopping; try again later. If it stays so, look into its log.', code);
+}
+
 function loginRefused(settings: ConnectionSettings, reason: string, sqlState?: string): ClaimError {
 	return new ClaimError('store_denied', `The server at ${settings.host}:${settings.port} refused the login of "${settings.user}": ${reason}`, {
-		hint: 'Check user and password in the Claim Store credential, and the server\'s pg_hba.conf. Hosted databases behind a pooler may want a user name such as user.project.',
+		hint: loginHint(reason, settings),
 		sqlState,
 	});
+}
+
+function loginHint(reason: string, { ssl }: ConnectionSettings): string {
+	if (/certificate/i.test(reason)) return 'The server wants a client certificate: fill in Client Certificate and Client Key; its name (CN) must be the user\'s, and the CA that signed it must be one that the server trusts.';
+	const unencrypted = !ssl && /no encryption|SSL off|\brequired/.test(reason) ? ' The server may want an encrypted connection: then choose Require or Verify Full under TLS.' : '';
+	return `Check user and password in the Claim Store credential, and the server's pg_hba.conf.${unencrypted} Hosted databases behind a pooler may want a user name such as user.project.`;
 }
 
 const NETWORK_REASONS: Readonly<Record<string, string>> = {
@@ -147,6 +177,7 @@ function tlsReason(code: string | undefined, message: string): string {
 	if (message.includes('does not support SSL')) return 'the server has no TLS';
 	if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return 'the certificate is for another host name';
 	if (code === 'CERT_HAS_EXPIRED') return 'the certificate has expired';
+	if (code !== undefined && /ALERT_(?:UNKNOWN_CA|BAD_CERTIFICATE|CERTIFICATE|UNSUPPORTED_CERTIFICATE)/.test(code)) return 'the server does not accept the client certificate';
 	if (code !== undefined && /SELF_SIGNED|UNABLE_TO_|DEPTH_ZERO/.test(code)) return 'the certificate is not signed by a CA that is trusted here';
 	return code ?? 'the certificates could not be read';
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ConnectionOptions } from 'node:tls';
 import { ClaimError } from '../errors';
+import { readCertificates, readPrivateKey } from './pem';
 
 /** How to reach the claim store, as a person enters it (the credential `claimStoreApi`). */
 export interface ClaimStoreCredential {
@@ -150,13 +151,19 @@ function addressFromString(credential: ClaimStoreCredential): Address {
 		throw misconfigured('The connection string is not for PostgreSQL', 'It must start with postgresql:// or postgres://.');
 	}
 	if (!url.hostname) throw misconfigured('The connection string names no host', 'It looks like postgresql://user:password@host:5432/database.');
-	const mode = url.searchParams.get('sslmode') ?? sslModeOf(url.searchParams.get('ssl'));
+	const asked = url.searchParams.get('sslmode') ?? sslModeOf(url.searchParams.get('ssl'));
+	const publicCas = url.searchParams.get('sslrootcert') === 'system';
+	// Whoever names the CAs to trust wants them looked at; PostgreSQL's own clients take it so, too.
+	const mode = asked ?? (publicCas ? 'verify-full' : null);
 	const tls = mode === null ? (credential.tls ?? 'disable') : SSL_MODES.get(mode);
 	if (tls === undefined) {
 		throw misconfigured(
 			`The connection string has an sslmode that is not supported${/^[a-z-]{1,12}$/.test(mode ?? '') ? ` ("${mode}")` : ''}`,
 			'Use sslmode=disable, require, verify-ca or verify-full. The modes allow and prefer may connect without encryption.',
 		);
+	}
+	if (publicCas && tls !== 'verifyFull') {
+		throw misconfigured('The connection string asks for sslrootcert=system without verification', 'Use sslmode=verify-full with it, or remove sslrootcert.');
 	}
 	for (const file of ['sslcert', 'sslkey', 'sslrootcert']) {
 		const value = url.searchParams.get(file);
@@ -191,18 +198,12 @@ function tlsOptions(mode: TlsMode, credential: ClaimStoreCredential): false | Co
 	if (mode !== 'require' && mode !== 'verifyFull') {
 		throw misconfigured('The TLS setting is not one of those offered', 'Choose Disable, Require or Verify Full.');
 	}
-	const certificate = pem(credential.clientCertificate);
-	const key = pem(credential.clientKey);
+	const certificate = readCertificates('Client Certificate', credential.clientCertificate);
+	const key = readPrivateKey('Client Key', credential.clientKey, certificate);
 	if ((certificate === undefined) !== (key === undefined)) {
 		throw misconfigured('Only one of Client Certificate and Client Key is filled in', 'Fill in both, or neither.');
 	}
-	return { rejectUnauthorized: mode === 'verifyFull', ca: pem(credential.caCertificate), cert: certificate, key };
-}
-
-/** A pasted certificate: line ends of any system, and the `\n` of a value copied from JSON. */
-function pem(text: string | undefined): string | undefined {
-	const clean = text?.replace(/\\n/g, '\n').replace(/\r\n?/g, '\n').trim();
-	return clean ? `${clean}\n` : undefined;
+	return { rejectUnauthorized: mode === 'verifyFull', ca: readCertificates('CA Certificate', credential.caCertificate), cert: certificate, key };
 }
 
 function readEntry(name: string, value: string | undefined, fallback: string): string {

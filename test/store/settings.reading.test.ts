@@ -18,7 +18,18 @@ function failureOf(read: () => unknown): ClaimError {
 /** Everything that could reach an item or a log. */
 const allTextOf = (error: ClaimError) => JSON.stringify({ ...error, message: error.message, stack: error.stack, cause: error.cause });
 
-const CERTIFICATE = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n';
+/** Of nobody, valid for a hundred years. */
+const CERTIFICATE = `-----BEGIN CERTIFICATE-----
+MIIBbzCCARWgAwIBAgIUJAV8SY6qddQvbxO095CEwON5ryUwCgYIKoZIzj0EAwIw
+DDEKMAgGA1UEAwwBYTAgFw0yNjEyMDEwNDAwMzZaGA8yMTI2MTEwNzA0MDAzNlow
+DDEKMAgGA1UEAwwBYTBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABIH8fExs5nys
+lmj61utbNthEpp9zDdMPGIY5u0JYejcRb/t2B4tEioTgz3lXf2oj/vCFiW0fkwmE
+xN6gT1cAdBGjUzBRMB0GA1UdDgQWBBRKdNP2r3GSjRdoX6cLLZOn5n9evjAfBgNV
+HSMEGDAWgBRKdNP2r3GSjRdoX6cLLZOn5n9evjAPBgNVHRMBAf8EBTADAQH/MAoG
+CCqGSM49BAMCA0gAMEUCIATPDtebQfm927hgRg9CU3seyI5OiWyqi3NpulVpgLLU
+AiEAm9o+wRUzedN33lIYWHq27JH1c4XFUy31RXcBgaHZ4mQ=
+-----END CERTIFICATE-----
+`;
 
 describe('fields', () => {
 	test('have defaults', () => {

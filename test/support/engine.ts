@@ -15,6 +15,7 @@ import {
 	type IRunExecutionData,
 	type ITaskData,
 	type IWorkflowExecuteAdditionalData,
+	type NodeConnectionType,
 	type NodeExecutionHint,
 	type WorkflowExecuteMode,
 } from 'n8n-workflow';
@@ -30,7 +31,7 @@ export interface TestNode extends Partial<Omit<INode, 'name' | 'type' | 'paramet
 
 /**
  * A workflow as tests write it. Lines read `Claim -> Action` (output 0), `Claim[2] -> Alarm`, or
- * `Left -> Merge[1]` for another input.
+ * `Left -> Merge[1]` for another input, `Tool -ai_tool-> Agent` for a connection of another kind.
  */
 export interface TestWorkflow {
 	id?: string;
@@ -266,16 +267,16 @@ function toNode(name: string, { type, parameters = {}, credential, ...settings }
 	};
 }
 
-const LINE = /^(.+?)(?:\[(\d)\])? -> (.+?)(?:\[(\d)\])?$/;
+const LINE = /^(.+?)(?:\[(\d)\])? -(?:(\w+)-)?> (.+?)(?:\[(\d)\])?$/;
 
 function toConnections(lines: string[]): IConnections {
 	const connections: IConnections = {};
 	for (const line of lines) {
-		const [, from, output = '0', to, input = '0'] = LINE.exec(line) ?? [];
+		const [, from, output = '0', kind = NodeConnectionTypes.Main, to, input = '0'] = LINE.exec(line) ?? [];
 		if (!from) throw new Error(`Not a line of a test workflow: ${line}`);
 		const outputs = ((connections[from] ??= {}).main ??= []);
 		for (let index = 0; index <= Number(output); index++) outputs[index] ??= [];
-		outputs[Number(output)]?.push({ node: to, type: NodeConnectionTypes.Main, index: Number(input) });
+		outputs[Number(output)]?.push({ node: to, type: kind as NodeConnectionType, index: Number(input) });
 	}
 	return connections;
 }
