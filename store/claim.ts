@@ -57,9 +57,10 @@ async function claimTogether(work: Work, portion: readonly ClaimRequest[]): Prom
 	for (let vain = 0; open.length > 0 && vain < MAX_VAIN_ROUNDS; ) {
 		const before = answers.size;
 		// Insert what no record was seen of: at first everything, later what was purged in between.
-		const inserted = await insertClaims(table, operation, owner, firstOfEach(open.filter((request) => missing.has(request)), identityOf), doubt);
-		for (const request of open) {
-			const record = inserted.get(request.ownerToken);
+		const sent = firstOfEach(open.filter((request) => missing.has(request)), identityOf);
+		const inserted = await insertClaims(table, operation, owner, sent, doubt);
+		for (const request of sent) {
+			const record = inserted.get(identityOf(request));
 			if (record) answers.set(request, isOurs(record, request) ? { verdict: 'new', reason: 'first_delivery', record, payloadChanged: null } : asError(rewritten()));
 		}
 		open = open.filter((request) => !answers.has(request));

@@ -1,4 +1,5 @@
 import type { Doubt } from '../connection/connection';
+import { identityText } from '../identity';
 import { recordFrom, RECORD_COLUMNS, type ClaimRecord, type Operation, type Owner } from '../record';
 import { BOUNDED_WAIT, historyEntry, KEY_COLUMNS, KEY_RECORD, purgeAfter } from '../sql';
 import type { ClaimTable } from '../table/claimTable';
@@ -8,7 +9,7 @@ import { keyOf, opening, settingsOf, type ClaimRequest } from '../request';
  * The winning path: one small INSERT in autocommit decides who owns each delivery. A conflict takes no
  * transaction ID and writes no WAL. The requests must name each identity once, in one order for all processes.
  *
- * @returns the records of those that are new, by owner token; what is missing says nothing: it must be read
+ * @returns the records of those that are new, by `identityText`; what is missing says nothing: it must be read
  * @throws ClaimError
  */
 export async function insertClaims(table: ClaimTable, operation: Operation, owner: Owner, requests: readonly ClaimRequest[], doubt: Doubt): Promise<Map<string, ClaimRecord>> {
@@ -62,5 +63,5 @@ export async function insertClaims(table: ClaimTable, operation: Operation, owne
 			owner.nodeName,
 		],
 	});
-	return new Map(rows.map(recordFrom).map((record) => [record.ownerToken, record]));
+	return new Map(rows.map(recordFrom).map((record) => [identityText(record.identity), record]));
 }

@@ -12,6 +12,7 @@ module.exports = {
   testMatch: tests(
     'databases/!(pgbouncer*|tls*)',
     'store/claim.@(batches|busyKey|decisions|environments|movingRecord|repeats|settings)',
+    'store/@(recovery|operator)',
     'store/identity.storage',
     'store/outcome.*',
     'store/table.*',
