@@ -2,8 +2,8 @@
 module.exports = {
   testEnvironment: 'node',
   testMatch: ['<rootDir>/test/**/*.test.ts'],
-  // These need a running n8n and a browser: `npm run test:e2e`.
-  testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/e2e/'],
+  // These need a running n8n and a browser (`npm run test:e2e`) or PgBouncer (`npm run test:pooler`).
+  testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/e2e/', '\\.pooler\\.test\\.ts$'],
   transform: { '^.+\\.ts$': ['@swc/jest', { jsc: { parser: { syntax: 'typescript', decorators: true }, target: 'es2022' } }] },
   modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/sandbox/node_modules', '<rootDir>/sandbox/.data', '<rootDir>/test/databases/servers/node_modules'],
   globalSetup: '<rootDir>/test/support/globalSetup.ts',

@@ -274,7 +274,7 @@ function toConnections(lines: string[]): IConnections {
 	for (const line of lines) {
 		const [, from, output = '0', kind = NodeConnectionTypes.Main, to, input = '0'] = LINE.exec(line) ?? [];
 		if (!from) throw new Error(`Not a line of a test workflow: ${line}`);
-		const outputs = ((connections[from] ??= {}).main ??= []);
+		const outputs = ((connections[from] ??= {})[kind] ??= []);
 		for (let index = 0; index <= Number(output); index++) outputs[index] ??= [];
 		outputs[Number(output)]?.push({ node: to, type: kind as NodeConnectionType, index: Number(input) });
 	}
