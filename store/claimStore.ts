@@ -53,8 +53,8 @@ export class ClaimStore {
 	}
 
 	/** See `findClaims`. @throws ClaimError */
-	async find(filter: ClaimFilter, limit: number): Promise<ClaimDetails[]> {
-		return await findClaims(this.table, filter, limit);
+	async find(filter: ClaimFilter, limit: number, withPayload = true): Promise<ClaimDetails[]> {
+		return await findClaims(this.table, filter, limit, withPayload);
 	}
 
 	/** See `findClaimDetails`. @throws ClaimError */

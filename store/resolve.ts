@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { Doubt } from './connection/connection';
 import type { SeenClaim } from './handle';
 import { findClaimDetails, type ClaimDetails } from './statements/findClaims';
 import { resolveClaim, type Resolution } from './statements/resolveClaims';
@@ -12,6 +13,8 @@ export interface Decision {
 	readonly reference: string | null;
 	readonly decidedBy: string;
 	readonly reason: string;
+	/** The same when the decision is made again by a repeated call, which then knows its own write; random when left out. */
+	readonly id?: string;
 }
 
 /** `changed`: the record has moved since it was seen, and nothing was written; `details` is what it is now. */
@@ -24,11 +27,18 @@ export type ResolveAnswer = { answer: 'resolved'; details: ClaimDetails } | { an
  * @throws ClaimError
  */
 export async function decide(table: ClaimTable, decision: Decision): Promise<ResolveAnswer> {
-	const ownerToken = `operator:${randomUUID()}`;
-	const resolved = await resolveClaim(table, { ...decision, ownerToken });
+	const ownerToken = `operator:${decision.id ?? randomUUID()}`;
+	const doubt: Doubt = { inDoubt: false };
+	const resolved = await resolveClaim(table, { ...decision, ownerToken }, doubt);
 	if (resolved) return { answer: 'resolved', details: resolved };
 	const details = await findClaimDetails(table, decision.seen.identity);
 	if (details === undefined) return { answer: 'not_found', details: null };
-	// Written by a sending whose answer was lost.
-	return { answer: details.record.ownerToken === ownerToken ? 'resolved' : 'changed', details };
+	// By a sending whose answer was lost, or by an earlier call.
+	const isWritten = details.record.ownerToken === ownerToken || (doubt.inDoubt && isInHistory(details, decision));
+	return { answer: isWritten ? 'resolved' : 'changed', details };
+}
+
+/** Whether the decision is on record although the claim has moved on since: what is released may be taken at once. */
+function isInHistory({ history }: ClaimDetails, { seen, decidedBy, reason }: Decision): boolean {
+	return history.some((entry) => entry.version === seen.version + 1 && entry.by === decidedBy && entry.reason === reason);
 }

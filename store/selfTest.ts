@@ -6,6 +6,7 @@ import { NO_PAYLOAD } from './payload';
 import type { Owner } from './record';
 import { keyOf } from './request';
 import { KEY_RECORD, SAME_CLAIM } from './sql';
+import { deleteRefused } from './statements/deleteRight';
 import type { ClaimTable } from './table/claimTable';
 
 /** What many simultaneous claims of one key came to; right is exactly one `newClaims` and no error. */
@@ -63,6 +64,6 @@ async function remove(table: ClaimTable, identity: Identity): Promise<ClaimError
 		});
 		return null;
 	} catch (failure) {
-		return asClaimError(failure);
+		return asClaimError(await deleteRefused(table, failure));
 	}
 }

@@ -71,6 +71,12 @@ export function readChoice<T extends string>(label: string, value: unknown, choi
 	return choice;
 }
 
+/** @throws ClaimError `invalid_setting`: what a failed expression leaves behind is neither yes nor no */
+export function readSwitch(label: string, value: unknown): boolean {
+	if (typeof value === 'boolean') return value;
+	return readChoice(label, value, ['true', 'false']) === 'true';
+}
+
 /** Longest lease: 31 days, in seconds. */
 export const MAX_LEASE_SECONDS = 31 * 24 * 60 * 60;
 

@@ -47,11 +47,11 @@ export interface ClaimFilter {
 }
 
 /**
- * Records that a filter finds, oldest first.
+ * Records that a filter finds, oldest first. Payloads can be left out: many of them may be more than memory holds.
  *
  * @throws ClaimError
  */
-export async function findClaims(table: ClaimTable, filter: ClaimFilter, limit: number): Promise<ClaimDetails[]> {
+export async function findClaims(table: ClaimTable, filter: ClaimFilter, limit: number, withPayload = true): Promise<ClaimDetails[]> {
 	const conditions: string[] = [];
 	const values: unknown[] = [limit];
 	const demand = (condition: (parameter: string) => string, value: unknown) => {
@@ -73,7 +73,7 @@ export async function findClaims(table: ClaimTable, filter: ClaimFilter, limit: 
 	const rows = await table.send({
 		writes: false,
 		text: `
-			SELECT ${DETAIL_COLUMNS}
+			SELECT ${withPayload ? DETAIL_COLUMNS : DETAILS_WITHOUT_PAYLOAD}
 			  FROM ${table.name} AS claim
 			 WHERE ${conditions.join(' AND ') || 'true'}
 			 ORDER BY claim.first_seen_at
@@ -93,9 +93,12 @@ export async function findClaimDetails(table: ClaimTable, identity: Identity): P
 	return row && detailsFrom(row);
 }
 
-/** The columns that make a ClaimDetails, on the table alias `claim`. */
-export const DETAIL_COLUMNS = `${RECORD_COLUMNS}, claim.payload, claim.history, claim.lease_seconds, claim.retention_days,
+const detailColumns = (payload: string) => `${RECORD_COLUMNS}, ${payload}, claim.history, claim.lease_seconds, claim.retention_days,
 	${isoInstant('claim.updated_at')} AS updated_at, ${isoInstant('claim.purge_after')} AS purge_after`;
+
+/** The columns that make a ClaimDetails, on the table alias `claim`. */
+export const DETAIL_COLUMNS = detailColumns('claim.payload');
+const DETAILS_WITHOUT_PAYLOAD = detailColumns('NULL AS payload');
 
 export function detailsFrom(row: Row): ClaimDetails {
 	return {

@@ -1,4 +1,6 @@
+import type { Row } from '../connection/connection';
 import type { ClaimTable } from '../table/claimTable';
+import { deleteRefused } from './deleteRight';
 
 /** What may be forgotten. */
 export interface PurgeRequest {
@@ -33,7 +35,18 @@ export async function purgeClaims(table: ClaimTable, { what, limit }: PurgeReque
 	let count: PurgeCount = { live: 0, test: 0 };
 	for (let left = limit; left > 0; ) {
 		const size = Math.min(BATCH, left);
-		const rows = await table.send({
+		const rows = await removeBatch(table, purgeable, size);
+		const test = rows.filter(({ environment }) => environment === 'test').length;
+		count = { live: count.live + rows.length - test, test: count.test + test };
+		if (rows.length < size) break;
+		left -= rows.length;
+	}
+	return count;
+}
+
+async function removeBatch(table: ClaimTable, purgeable: string, size: number): Promise<Row[]> {
+	try {
+		return await table.send({
 			writes: false,
 			text: `
 				WITH gone AS MATERIALIZED (
@@ -42,12 +55,9 @@ export async function purgeClaims(table: ClaimTable, { what, limit }: PurgeReque
 				RETURNING claim.environment`,
 			values: [size],
 		});
-		const test = rows.filter(({ environment }) => environment === 'test').length;
-		count = { live: count.live + rows.length - test, test: count.test + test };
-		if (rows.length < size) break;
-		left -= rows.length;
+	} catch (failure) {
+		throw await deleteRefused(table, failure);
 	}
-	return count;
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { Doubt } from '../connection/connection';
 import type { SeenClaim } from '../handle';
 import type { State } from '../record';
 import { BOUNDED_WAIT, historyEntry, KEY_RECORD, purgeAfter, SAME_CLAIM } from '../sql';
@@ -26,12 +27,13 @@ export interface ResolveRequest {
  * @returns the changed record; undefined when it has moved, or this very decision is written already: reading tells
  * @throws ClaimError
  */
-export async function resolveClaim(table: ClaimTable, request: ResolveRequest): Promise<ClaimDetails | undefined> {
+export async function resolveClaim(table: ClaimTable, request: ResolveRequest, doubt?: Doubt): Promise<ClaimDetails | undefined> {
 	const { seen, resolution, reference, decidedBy, reason, ownerToken } = request;
 	const { state, extra } = SETTERS[resolution];
 	const entry = historyEntry({ state: `'${state}'`, version: 'claim.version + 1', attempt: 'claim.attempt', workflow: 'NULL', execution: 'NULL', by: '$3', reason: '$4', reference: '$5' });
 	const [row] = await table.send({
 		writes: true,
+		doubt,
 		text: `
 			UPDATE ${table.name} AS claim
 			   SET state = '${state}', version = claim.version + 1, owner_token = $6, resolved_by = $3, lease_expires_at = NULL, updated_at = clock_timestamp(),

@@ -146,7 +146,16 @@ describe.each([
 			expect(node.properties.map(({ name }) => name)).toContain('pollTimes');
 		});
 
-		it.each(['idempotentClaim', 'completeClaim', 'claimRecoveryTrigger'])('%s is found by the words that people search for', (name) => {
+		it('claimStore has its name and one output, and agents can use it', () => {
+			const node = nodeNamed('claimStore');
+			expect(node.displayName).toBe('Claim Store');
+			expect(node.inputs).toEqual(['main']);
+			expect(node.outputs).toEqual(['main']);
+			expect(node.credentials).toEqual([expect.objectContaining({ name: 'claimStoreApi', required: true })]);
+			expect(node.usableAsTool).toBe(true);
+		});
+
+		it.each(['idempotentClaim', 'completeClaim', 'claimRecoveryTrigger', 'claimStore'])('%s is found by the words that people search for', (name) => {
 			const { codex } = nodeNamed(name);
 			expect(codex?.alias).toEqual(expect.arrayContaining(['idempotent', 'duplicate', 'webhook retry', 'postgres']));
 			expect(codex?.categories).not.toHaveLength(0);
