@@ -149,9 +149,11 @@ function loginRefused(settings: ConnectionSettings, reason: string, sqlState?: s
 }
 
 function loginHint(reason: string, { ssl }: ConnectionSettings): string {
+	const holdsCertificate = ssl !== false && ssl.cert !== undefined;
 	if (/certificate/i.test(reason)) return 'The server wants a client certificate: fill in Client Certificate and Client Key; its name (CN) must be the user\'s, and the CA that signed it must be one that the server trusts.';
 	const unencrypted = !ssl && /no encryption|SSL off|\brequired/.test(reason) ? ' The server may want an encrypted connection: then choose Require or Verify Full under TLS.' : '';
-	return `Check user and password in the Claim Store credential, and the server's pg_hba.conf.${unencrypted} Hosted databases behind a pooler may want a user name such as user.project.`;
+	const otherName = holdsCertificate ? ' A client certificate must have the user as its name (CN).' : '';
+	return `Check user and password in the Claim Store credential, and the server's pg_hba.conf.${unencrypted}${otherName} Hosted databases behind a pooler may want a user name such as user.project.`;
 }
 
 const NETWORK_REASONS: Readonly<Record<string, string>> = {
