@@ -1,6 +1,6 @@
 import type { INodeExecutionData, IPollFunctions } from 'n8n-workflow';
 import type { ClaimStore } from '../../store/claimStore';
-import { asClaimError } from '../../store/errors';
+import { asClaimError, ClaimError } from '../../store/errors';
 import type { Owner } from '../../store/record';
 import type { RecoveredClaim } from '../../store/statements/takeDueClaims';
 import { claimStoreOf } from '../shared/claimStore';
@@ -74,7 +74,11 @@ async function startExecutions(context: IPollFunctions, store: ClaimStore, owner
 	// What is to be reconciled stays as it is: it is uncertain, and comes back when its lease ends.
 	const ready = refused.filter(({ claim }) => claim.course === 'ready').map(({ claim }) => ({ ...NOTHING_TO_RECORD, claim: claim.record, reason: 'n8n refused to start an execution for it' }));
 	await store.settle('retryableFailure', owner, ready);
-	throw refused[0].failure;
+	const { failure } = refused[0];
+	throw new ClaimError('unexpected', `n8n refused to start an execution for ${refused.length} of ${claims.length} claims`, {
+		hint: `n8n said: ${failure instanceof Error ? failure.message : 'nothing'}. The claims come back later.`,
+		retryable: true,
+	});
 }
 
 const NOTHING_TO_RECORD = { reference: null, result: null, keepPayload: true, retryAfterSeconds: 60, leaseSeconds: 1 };

@@ -43,6 +43,8 @@ export interface TestWorkflow {
 export interface RunOptions {
 	/** Items that the start node gives; one empty item when left out. */
 	items?: INodeExecutionData[];
+	/** The same for a start node with several outputs. */
+	outputs?: INodeExecutionData[][];
 	/** The node to begin with; the first one listed when left out. */
 	from?: string;
 	/** Stop after this node, as "Execute step" does, or as if the worker had died right behind it. */
@@ -74,9 +76,14 @@ export class Engine {
 		if (!startNode) throw new Error(`The test workflow has no node ${from}`);
 		const data = createRunExecutionData({
 			startData: options.until ? { destinationNode: { nodeName: options.until, mode: 'inclusive' }, runNodeFilter: [...workflow.getParentNodes(options.until), options.until] } : {},
-			executionData: { nodeExecutionStack: [{ node: startNode, data: { main: [options.items ?? [{ json: {} }]] }, source: null }] },
+			executionData: { nodeExecutionStack: [{ node: startNode, data: { main: options.outputs ?? [options.items ?? [{ json: {} }]] }, source: null }] },
 		});
 		return await this.process(workflow, data, options);
+	}
+
+	/** What n8n makes of a workflow before it activates its triggers. */
+	prepare(definition: TestWorkflow, options: RunOptions = {}): { workflow: Workflow; additionalData: IWorkflowExecuteAdditionalData } {
+		return { workflow: this.workflowOf(definition), additionalData: this.additionalData('', 'trigger', options) };
 	}
 
 	/**

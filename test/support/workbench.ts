@@ -1,14 +1,17 @@
 import type { ICredentialDataDecryptedObject, IDataObject, INodeExecutionData, INodeType } from 'n8n-workflow';
 import { Client } from 'pg';
 import { ClaimStoreApi } from '../../credentials/ClaimStoreApi.credentials';
+import { ClaimRecoveryTrigger } from '../../nodes/ClaimRecoveryTrigger/ClaimRecoveryTrigger.node';
 import { CompleteClaim } from '../../nodes/CompleteClaim/CompleteClaim.node';
 import { IdempotentClaim } from '../../nodes/IdempotentClaim/IdempotentClaim.node';
 import { createTestDatabase, type TestDatabase } from './database';
 import { Engine, type FinishedRun, type RunOptions, type TestNode, type TestWorkflow } from './engine';
 import { testNodeTypes } from './nodeTypes';
+import { publish, withPollTimes, type Publication, type PublishOptions } from './publication';
 
 export const IDEMPOTENT_CLAIM = 'n8n-nodes-idempotent-claim.idempotentClaim';
 export const COMPLETE_CLAIM = 'n8n-nodes-idempotent-claim.completeClaim';
+export const CLAIM_RECOVERY_TRIGGER = 'n8n-nodes-idempotent-claim.claimRecoveryTrigger';
 
 /** Outputs of the nodes under test, by the names on the canvas. */
 export const NEW_CLAIM = 0;
@@ -46,7 +49,7 @@ export interface Claim {
 /** A row of the claim table, column by column. */
 export type ClaimRow = Record<string, unknown>;
 
-/** Both nodes on n8n's engine, and the database under them: what a user sees and what is really stored. */
+/** The nodes on n8n's engine, and the database under them: what a user sees and what is really stored. */
 export class Workbench {
 	private constructor(
 		readonly database: TestDatabase,
@@ -55,13 +58,18 @@ export class Workbench {
 
 	/** One database for a test file; `extraTypes` are node types of that file's own. */
 	static async open(extraTypes: Record<string, INodeType> = {}): Promise<Workbench> {
-		const types = { ...testNodeTypes, [IDEMPOTENT_CLAIM]: new IdempotentClaim(), [COMPLETE_CLAIM]: new CompleteClaim(), ...extraTypes };
+		const types = { ...testNodeTypes, [IDEMPOTENT_CLAIM]: new IdempotentClaim(), [COMPLETE_CLAIM]: new CompleteClaim(), [CLAIM_RECOVERY_TRIGGER]: withPollTimes(new ClaimRecoveryTrigger()), ...extraTypes };
 		return new Workbench(await createTestDatabase(), new Engine(types, [new ClaimStoreApi()]));
 	}
 
 	/** Runs a workflow; its nodes' credential `store` leads to this workbench's database. */
 	async run(workflow: TestWorkflow, options: RunOptions = {}): Promise<FinishedRun> {
 		return await this.engine.run(workflow, this.withCredential(options));
+	}
+
+	/** Publishes a workflow that begins with a polling trigger. */
+	async publish(workflow: TestWorkflow, options: PublishOptions = {}): Promise<Publication> {
+		return await publish(this.engine, workflow, { ...options, ...this.withCredential(options) });
 	}
 
 	async resume(workflow: TestWorkflow, from: FinishedRun, options: RunOptions): Promise<FinishedRun> {
