@@ -126,7 +126,7 @@ const settings: fc.Arbitrary<Settings> = fc.record({
 });
 
 const fault: fc.Arbitrary<Fault | null> = fc.oneof(
-	{ weight: 4, arbitrary: fc.constant(null) },
+	{ weight: 7, arbitrary: fc.constant(null) },
 	{
 		weight: 1,
 		arbitrary: fc.record({
