@@ -1,4 +1,4 @@
-import { NodeOperationError, type IPollFunctions, type WorkflowActivateMode } from 'n8n-workflow';
+import { NodeOperationError, type INode, type IPollFunctions, type WorkflowActivateMode } from 'n8n-workflow';
 import { asClaimError, type ClaimError } from '../../store/errors';
 
 /**
@@ -21,7 +21,19 @@ const FAILS_PUBLICATION: Partial<Record<WorkflowActivateMode, (error: ClaimError
 export function failPoll(context: IPollFunctions, failure: unknown): null {
 	const error = asClaimError(failure);
 	const problem = new NodeOperationError(context.getNode(), error.message, { description: error.hint ?? undefined });
-	if (context.getMode() === 'manual' || FAILS_PUBLICATION[context.getActivationMode()]?.(error)) throw problem;
+	if (context.getMode() === 'manual') {
+		stopOnError(context);
+		throw problem;
+	}
+	if (FAILS_PUBLICATION[context.getActivationMode()]?.(error)) throw problem;
 	context.__emitError(problem);
 	return null;
+}
+
+/** With On Error "Continue" the engine would send an empty item out of Ready to Run. `getNode()` gives a copy. */
+function stopOnError(context: IPollFunctions): void {
+	const { node } = context as unknown as { node?: Partial<Pick<INode, 'onError' | 'continueOnFail'>> };
+	if (node === undefined) return;
+	node.onError = 'stopWorkflow';
+	node.continueOnFail = false;
 }
