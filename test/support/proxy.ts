@@ -34,6 +34,8 @@ export interface Proxy {
 	delay(milliseconds: number): void;
 	/** The server works the message off; its answer is dropped and the line cut. */
 	loseAnswerTo(text: string): Interception;
+	/** The server works the message off; the line is cut when a part of its answer has come through. */
+	cutInsideAnswerTo(text: string): Interception;
 	/** The message never reaches the server; the line is cut. */
 	cutBefore(text: string): Interception;
 	/** The server works the message off; the client waits for the answer for ever. */
@@ -47,7 +49,7 @@ export interface Proxy {
 	close(): Promise<void>;
 }
 
-type Fate = 'loseAnswer' | 'cutBefore' | 'swallowAnswer' | 'hold';
+type Fate = 'loseAnswer' | 'cutInsideAnswer' | 'cutBefore' | 'swallowAnswer' | 'hold';
 
 interface Order {
 	text: string;
@@ -131,6 +133,8 @@ export async function startProxy(server: { host: string; port: number }): Promis
 			if (!endsInReadyForQuery(answer)) return;
 			const { fate, done } = answerOf;
 			if (fate === 'loseAnswer') cut();
+			// Sent before the end: what the client gets is the beginning of a message, and then the end of the line.
+			if (fate === 'cutInsideAnswer') client.write(answer.subarray(0, answer.length / 2), cut);
 			answer = Buffer.alloc(0);
 			done();
 		});
@@ -182,6 +186,7 @@ export async function startProxy(server: { host: string; port: number }): Promis
 		goSilent: () => (mode = { kind: 'silent' }),
 		delay: (milliseconds) => (mode = { kind: 'delay', milliseconds }),
 		loseAnswerTo: (text) => order(text, 'loseAnswer'),
+		cutInsideAnswerTo: (text) => order(text, 'cutInsideAnswer'),
 		cutBefore: (text) => order(text, 'cutBefore'),
 		swallowAnswerTo: (text) => order(text, 'swallowAnswer'),
 		hold: (text) => order(text, 'hold'),

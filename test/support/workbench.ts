@@ -4,7 +4,7 @@ import { ClaimStoreApi } from '../../credentials/ClaimStoreApi.credentials';
 import { ClaimRecoveryTrigger } from '../../nodes/ClaimRecoveryTrigger/ClaimRecoveryTrigger.node';
 import { CompleteClaim } from '../../nodes/CompleteClaim/CompleteClaim.node';
 import { IdempotentClaim } from '../../nodes/IdempotentClaim/IdempotentClaim.node';
-import { createTestDatabase, type TestDatabase } from './database';
+import { createTestDatabase, type ServerAddress, type TestDatabase } from './database';
 import { Engine, type FinishedRun, type RunOptions, type TestNode, type TestWorkflow } from './engine';
 import { testNodeTypes } from './nodeTypes';
 import { publish, withPollTimes, type Publication, type PublishOptions } from './publication';
@@ -56,10 +56,10 @@ export class Workbench {
 		private readonly engine: Engine,
 	) {}
 
-	/** One database for a test file; `extraTypes` are node types of that file's own. */
-	static async open(extraTypes: Record<string, INodeType> = {}): Promise<Workbench> {
+	/** One database for a test file; `extraTypes` are node types of that file's own, `server` one that it takes down. */
+	static async open(extraTypes: Record<string, INodeType> = {}, server?: ServerAddress): Promise<Workbench> {
 		const types = { ...testNodeTypes, [IDEMPOTENT_CLAIM]: new IdempotentClaim(), [COMPLETE_CLAIM]: new CompleteClaim(), [CLAIM_RECOVERY_TRIGGER]: withPollTimes(new ClaimRecoveryTrigger()), ...extraTypes };
-		return new Workbench(await createTestDatabase(), new Engine(types, [new ClaimStoreApi()]));
+		return new Workbench(await createTestDatabase(server), new Engine(types, [new ClaimStoreApi()]));
 	}
 
 	/** Runs a workflow; its nodes' credential `store` leads to this workbench's database. */
