@@ -21,6 +21,8 @@ export interface SandboxAddress {
 	claimStorePort: number;
 	destinationUrl: string;
 	logFile: string;
+	/** Kills n8n and starts it again, see `sandboxProcess.ts`. */
+	controlUrl: string;
 }
 
 export function sandboxAddress(): SandboxAddress {

@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { freePorts } from '../../../sandbox/ports';
 import { createProgress } from '../../../sandbox/progress';
 import { SANDBOX_STAGES, startSandbox, type Sandbox } from '../../../sandbox/sandbox';
@@ -19,16 +22,41 @@ async function main(): Promise<void> {
 
 	const ports = await freePorts();
 	const sandbox = await startSandbox({ dataFolder: process.argv[2], ports, progress: createProgress(SANDBOX_STAGES), cancelSignal: cancel.signal });
-	process.send?.(await describe(sandbox, ports.claimStore));
+	const control = await startControl(sandbox);
+	process.send?.(await describe(sandbox, ports.claimStore, control.url));
 	await ended;
+	await control.stop();
 	await sandbox.stop();
 }
 
-async function describe(sandbox: Sandbox, claimStorePort: number): Promise<SandboxAddress> {
+/** Test files are processes of their own; through this they kill n8n and start it again: `POST /kill`, `POST /restart`. */
+async function startControl(sandbox: Sandbox): Promise<{ url: string; stop: () => Promise<void> }> {
+	const orders: Record<string, () => Promise<void>> = { '/kill': sandbox.killN8n, '/restart': sandbox.restartN8n };
+	const server = createServer((request, response) => {
+		const answer = (status: number, text: string) => void response.writeHead(status).end(text);
+		const order = orders[request.url ?? ''];
+		if (order === undefined) return answer(404, 'No such order');
+		order().then(
+			() => answer(200, ''),
+			(failure: Error) => answer(500, failure.message),
+		);
+	}).listen(0, '127.0.0.1');
+	await once(server, 'listening');
+	return {
+		url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+		async stop() {
+			server.closeAllConnections();
+			server.close();
+			await once(server, 'close');
+		},
+	};
+}
+
+async function describe(sandbox: Sandbox, claimStorePort: number, controlUrl: string): Promise<SandboxAddress> {
 	const { n8nUrl, login, workflows, claimStoreDatabase, destinationUrl, logFile } = sandbox;
 	const { id, name } = sandbox.credential;
 	const { cookie } = await Session.open(n8nUrl, login);
-	return { n8nUrl, login, sessionCookie: cookie, credential: { id, name }, workflows, claimStoreDatabase, claimStorePort, destinationUrl, logFile };
+	return { n8nUrl, login, sessionCookie: cookie, credential: { id, name }, workflows, claimStoreDatabase, claimStorePort, destinationUrl, logFile, controlUrl };
 }
 
 main().then(
