@@ -60,7 +60,7 @@ export class UpstreamClaims {
 		const open = await this.openClaims;
 		if (open.length === 1) return open[0];
 		throw open.length === 0
-			? invalidSetting('No open claim was found for this item', 'Connect Complete Claim behind the New Claim output of Idempotent Claim. In a sub-workflow or another execution, hand on claim.handle and set Claim From to Handle.')
+			? invalidSetting('No open claim was found for this item', 'Connect Complete Claim behind the New Claim output of Idempotent Claim, or behind Claim Recovery Trigger. In a sub-workflow or another execution, hand on claim.handle and set Claim From to Handle.')
 			: invalidSetting('This execution has several claims open, and the item does not say which is its own', 'Hand on the claim field with each item, or set Claim From to Handle.');
 	}
 

@@ -15,7 +15,7 @@ export const properties: INodeProperties[] = [
 		options: [
 			{ name: 'Execution', value: 'execution', description: 'Every claim that a failed execution left in processing; for error workflows' },
 			{ name: 'Handle', value: 'handle', description: 'The claim that a handle names; for sub-workflows and other executions' },
-			{ name: 'Upstream', value: 'upstream', description: 'The claim of the Idempotent Claim node that this item comes from' },
+			{ name: 'Upstream', value: 'upstream', description: 'The claim of the Idempotent Claim or Claim Recovery Trigger node that this item comes from' },
 		],
 		description: 'Which claim the outcome belongs to',
 	},
@@ -27,7 +27,7 @@ export const properties: INodeProperties[] = [
 		default: '',
 		placeholder: 'e.g. {{ $json.claim.handle }}',
 		displayOptions: { show: { claimFrom: ['handle'] } },
-		description: 'The text of claim.handle as Idempotent Claim gave it',
+		description: 'The text of claim.handle as Idempotent Claim or Claim Recovery Trigger gave it',
 	},
 	{
 		displayName: 'Execution ID',

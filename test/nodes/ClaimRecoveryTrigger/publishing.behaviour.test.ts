@@ -89,6 +89,22 @@ test('the answer to a poll is lost, and the server for longer than the poll wait
 	await proxy.close();
 });
 
+test('unpublished while a poll is under way: what it has taken is worked off all the same', async () => {
+	await receive(workbench, ['d1']);
+	const proxy = await startProxy(workbench.database);
+	const credentials = { store: workbench.credential({ host: proxy.host, port: proxy.port, timeoutMs: 20_000 }) };
+	const publication = await workbench.publish(recovering(triggerNode({ recover: ['uncertainOutcomes'] })), { credentials });
+	await workbench.change('d1', `state = 'outcome_uncertain'`);
+	const held = proxy.hold('WITH mine');
+	const polling = publication.poll();
+	await held.happened;
+	await publication.unpublish();
+	held.release();
+	expect(taken(await polling, RECONCILE_FIRST)).toMatchObject([{ deliveryId: 'd1', version: 2 }]);
+	expect(publication.failures).toEqual([]);
+	await proxy.close();
+});
+
 describe('tried out in the editor', () => {
 	const receiveTest = async (ids: string[]) => await workbench.run(guarded(claimNode({ operation: 'receive' })), { items: deliveries(...ids), mode: 'manual' });
 	const fetchTestEvent = async (settings: Partial<TestNode> = {}) => await workbench.run(recovering(triggerNode({}, settings)), { mode: 'manual' });
