@@ -518,7 +518,7 @@ function answerInWords({ verdict, reason, record }: SeenAnswer): string {
 function faultInWords(fault: Fault | null): string {
 	if (fault === null) return '';
 	const what = fault.fate === 'loseAnswer' ? `loses the answer to ${fault.at}` : `is cut before ${fault.at}`;
-	return ` (${what}${fault.times === 2 && !fault.serverGone ? ', twice' : ''}${fault.serverGone ? ', then the server is gone' : ''})`;
+	return ` (${what}${fault.times === 1 ? '' : fault.serverGone ? ', after a lost answer to INSERT INTO' : ', twice'}${fault.serverGone ? ', then the server is gone' : ''})`;
 }
 
 function inWords({ leaseSeconds, whenLeaseExpires, maxAttempts, retentionDays, takenAnewEachRun, fingerprint, mismatchIsAnError, payload }: Come['settings']): string {

@@ -49,6 +49,7 @@ export async function openLane(database: TestDatabase, table: string): Promise<L
 			const line = serverGone ? proxyOfImpatient : proxy;
 			const order = () => (fate === 'loseAnswer' ? line.loseAnswerTo(at) : line.cutBefore(at));
 			let gone: Promise<void> | undefined;
+			if (serverGone && times === 2) line.loseAnswerTo('INSERT INTO');
 			if (serverGone) void order().happened.then(() => (gone = line.refuse()));
 			else for (let nth = 0; nth < times; nth++) order();
 			try {

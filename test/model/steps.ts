@@ -28,7 +28,7 @@ export interface Fault {
 	at: 'INSERT INTO' | 'JOIN "' | 'UPDATE "';
 	fate: 'loseAnswer' | 'cutBefore';
 	times: 1 | 2;
-	/** Nothing goes through afterwards. */
+	/** Nothing goes through afterwards. With `times` 2 the answer to an INSERT is lost before: what was sent again may have met its own row. */
 	serverGone: boolean;
 }
 
@@ -132,8 +132,8 @@ const fault: fc.Arbitrary<Fault | null> = fc.oneof(
 		arbitrary: fc.record({
 			at: weighted<Fault['at']>([3, 'INSERT INTO'], [1, 'JOIN "'], [3, 'UPDATE "']),
 			fate: weighted<Fault['fate']>([3, 'loseAnswer'], [1, 'cutBefore']),
-			times: weighted<1 | 2>([4, 1], [1, 2]),
-			serverGone: weighted([9, false], [1, true]),
+			times: weighted<1 | 2>([2, 1], [1, 2]),
+			serverGone: weighted([5, false], [1, true]),
 		}),
 	},
 );
