@@ -1,3 +1,5 @@
+import type { Socket } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
 import { Client } from 'pg';
 import { createTestDatabase, type TestDatabase } from './database';
 import { startProxy, type Proxy } from './proxy';
@@ -38,6 +40,17 @@ test('loses the answer to a statement that the server has committed', async () =
 	expect((await client.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }]);
 	await expect(insert(client)).rejects.toThrow('Connection terminated');
 	await lost.happened;
+	expect(await arrived()).toBe(1);
+});
+
+test('cuts the line in the middle of the answer to a statement that the server has committed', async () => {
+	const client = await connect();
+	const { stream } = (client as unknown as { connection: { stream: Socket } }).connection;
+	const before = stream.bytesRead;
+	const cut = proxy.cutInsideAnswerTo('INSERT INTO');
+	await expect(insert(client)).rejects.toThrow('Connection terminated');
+	await cut.happened;
+	expect(stream.bytesRead).toBeGreaterThan(before);
 	expect(await arrived()).toBe(1);
 });
 
@@ -95,6 +108,21 @@ test('goes silent: the line is open and nothing is answered', async () => {
 	const late = new Client({ ...database, host: proxy.host, port: proxy.port, connectionTimeoutMillis: 50 });
 	await expect(late.connect()).rejects.toThrow('timeout');
 	expect(proxy.accepted).toBe(2);
+});
+
+test('what a silent network has kept arrives when it is back, also from a client that has given up', async () => {
+	const [patient, impatient] = [await connect(), await connect()];
+	proxy.goSilent();
+	const late = insert(patient);
+	await expect(impatient.query({ text: 'INSERT INTO arrived VALUES ($1)', values: ['y'], query_timeout: 50 } as never)).rejects.toThrow('Query read timeout');
+	(impatient as unknown as { connection: { stream: Socket } }).connection.stream.destroy();
+	while (proxy.open > 1) await setImmediate();
+	expect(await arrived()).toBe(0);
+
+	await proxy.forward();
+	expect(await late).toMatchObject({ rowCount: 1 });
+	while ((await arrived()) < 2);
+	await patient.end();
 });
 
 test('delays', async () => {

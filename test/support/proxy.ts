@@ -24,11 +24,14 @@ export interface Proxy {
 	readonly accepted: number;
 	/** Connections that are open now. */
 	readonly open: number;
-	/** Back to carrying everything. Connections that were silenced stay so. */
+	/** Back to carrying everything, first of all what a silent network has kept. */
 	forward(): Promise<void>;
 	/** Closes all lines and the listening port: new clients get ECONNREFUSED. */
 	refuse(): Promise<void>;
-	/** Keeps all lines open, accepts new ones, and carries nothing: a half-open network. */
+	/**
+	 * Keeps all lines open, accepts new ones, and carries nothing. As a network that is down for a while does, it
+	 * keeps what comes, and delivers it when it carries again, also from a client that has given up meanwhile.
+	 */
 	goSilent(): void;
 	/** Carries every chunk, in order, this much later. */
 	delay(milliseconds: number): void;
@@ -67,6 +70,8 @@ export async function startProxy(server: { host: string; port: number }): Promis
 	const clients = new Set<Socket>();
 	const orders: Order[] = [];
 	const sockets = new Set<Socket>();
+	/** What a silent network owes, in order. */
+	const kept: Array<() => void> = [];
 
 	/** Takes the order whose text ends in `chunk`; it may have begun in `before`. */
 	const takeOrder = (before: Buffer, chunk: Buffer): Order | undefined => {
@@ -76,9 +81,10 @@ export async function startProxy(server: { host: string; port: number }): Promis
 	};
 
 	const carry = (to: Socket, chunk: Buffer) => {
-		if (mode.kind === 'silent' || to.destroyed) return;
-		if (mode.kind === 'delay') setTimeout(() => to.writable && to.write(chunk), mode.milliseconds);
-		else to.write(chunk);
+		const write = () => void (to.writable && to.write(chunk));
+		if (mode.kind === 'silent') kept.push(write);
+		else if (mode.kind === 'delay') setTimeout(write, mode.milliseconds);
+		else write();
 	};
 
 	const join = (client: Socket) => {
@@ -140,9 +146,13 @@ export async function startProxy(server: { host: string; port: number }): Promis
 		});
 		client.on('close', () => {
 			// A message that is held back outlives its client, as one in a network buffer does.
-			if (!held) upstream.destroy();
+			if (mode.kind === 'silent') kept.push(() => upstream.end());
+			else if (!held) upstream.destroy();
 		});
-		upstream.on('close', () => mode.kind !== 'silent' && client.destroy());
+		upstream.on('close', () => {
+			if (mode.kind === 'silent') kept.push(() => client.destroy());
+			else client.destroy();
+		});
 	};
 
 	const listen = async (port: number): Promise<Server> => {
@@ -153,7 +163,10 @@ export async function startProxy(server: { host: string; port: number }): Promis
 	let listener: Server | undefined = await listen(0);
 	const { port } = listener.address() as AddressInfo;
 
-	const cutAll = () => sockets.forEach((socket) => socket.destroy());
+	const cutAll = () => {
+		kept.splice(0);
+		sockets.forEach((socket) => socket.destroy());
+	};
 	const stopListening = async () => {
 		if (!listener) return;
 		const closed = once(listener, 'close');
@@ -180,6 +193,7 @@ export async function startProxy(server: { host: string; port: number }): Promis
 		},
 		async forward() {
 			mode = { kind: 'forward' };
+			for (const carryOn of kept.splice(0)) carryOn();
 			listener ??= await listen(port);
 		},
 		refuse: stopListening,
