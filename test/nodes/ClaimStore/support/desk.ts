@@ -29,7 +29,8 @@ export function desk(parameters: IDataObject, settings: Partial<TestNode> = {}):
 export async function ask(workbench: Workbench, parameters: IDataObject, options: RunOptions & { settings?: Partial<TestNode> } = {}): Promise<IDataObject[]> {
 	const { settings, ...run } = options;
 	const finished = await workbench.run(desk(parameters, settings), run);
-	if (finished.error) throw finished.error;
+	// The engine keeps a plain object in the place of the error.
+	if (finished.error) throw Object.assign(new Error(), finished.error, { message: finished.error.message });
 	return finished.outputOf('Store');
 }
 
