@@ -46,7 +46,7 @@ beforeAll(async () => {
 
 	// Others insert these two keys and do not commit: n8n's inserts wait for them.
 	const holders = { [NOT_INSERTED]: await holdKey(NOT_INSERTED), [INSERTED_UNHEARD]: await holdKey(INSERTED_UNHEARD) };
-	const lost = [NOT_INSERTED, INSERTED_UNHEARD, CLAIMED, ACTED, RECORDED_UNHEARD].map(async (id) => await deliver(id, ['evt-claimed'].includes(id) ? 'claimed' : 'acted'));
+	const lost = [NOT_INSERTED, INSERTED_UNHEARD, CLAIMED, ACTED, RECORDED_UNHEARD].map(async (id) => await deliver(id, id === CLAIMED ? 'claimed' : 'acted'));
 	await until('the deliveries are where they should be', 30, async () => gate.holds('claimed', CLAIMED) && gate.holds('acted', ACTED) && gate.holds('acted', RECORDED_UNHEARD) && (await waiting()) === 2);
 	// Its outcome waits for this row, too.
 	const holderOfRow = await connectAs('holder');
