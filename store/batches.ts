@@ -52,7 +52,7 @@ async function answerPortion<Item, Answer>(batch: Batch<Item, Answer>, portion: 
 /** A refusal that one item's key or value may have caused: then its neighbours must not share it. */
 function mayConcernOneItem(error: ClaimError): boolean {
 	// Out of resources (class 53) concerns all: one by one they would only make it worse.
-	return error.sqlState !== null && !error.sqlState.startsWith('53') && (error.kind === 'store_busy' || error.kind === 'unexpected' || error.sqlState.startsWith('23'));
+	return error.sqlState !== null && !error.sqlState.startsWith('53') && (error.kind === 'store_busy' || error.kind === 'unexpected' || /^2[23]/.test(error.sqlState));
 }
 
 /** Ordered by key; a stable order, so that repeats keep theirs. */

@@ -73,7 +73,11 @@ export function statementFailure(failure: unknown, settings: ConnectionSettings)
 		case '25006':
 			return make('store_misconfigured', 'The server is read-only (a standby, or default_transaction_read_only is on)', 'Point the Claim Store credential at the primary server.');
 		case '23505':
-			return make('store_misconfigured', `Another unique key of ${table} refused the claim`, 'Remove unique indexes other than the primary key from the table.');
+			return make('store_misconfigured', `Another unique key of ${table} refused the claim`, 'Remove unique indexes other than the primary key from the table, or a trigger that raises this error.');
+		case '0A000':
+		case '55000':
+		case '22001':
+			return make('store_misconfigured', `The table ${table} is not as this version needs it: ${message}`, 'A rule, a deferrable key or a column of a limited length stands in the way. Run the credential test; it says which.');
 		case '55P03':
 			return make('store_busy', 'Another session holds this key and has not finished', 'Nothing was written for this item; it can be tried again later. If it stays so, look for an open transaction on the claim table.');
 		case '57014':

@@ -261,6 +261,20 @@ describe('a table that does not fit', () => {
 		expect((await open().claim('claim', anOwner(), requests)).map(inShort)).toEqual(['new first_delivery', 'error store_misconfigured']);
 	});
 
+	test.each([
+		['a rule', 'CREATE RULE nothing AS ON INSERT TO idempotent_claims DO INSTEAD NOTHING', '0A000'],
+		['a deferrable key', 'ALTER TABLE idempotent_claims DROP CONSTRAINT idempotent_claims_pkey, ADD PRIMARY KEY (delivery_id, source, account, action, environment) DEFERRABLE', '55000'],
+		['a column that would cut', 'ALTER TABLE idempotent_claims ALTER owner_node_id TYPE varchar(1)', '22001'],
+	])('gets %s under a running process', async (_what, change, sqlState) => {
+		const other = await createTestDatabase();
+		const store = openClaimStore(settingsFor(other));
+		await store.claim('claim', anOwner({ nodeId: 'n' }), [aRequest()]);
+		await other.query(change);
+		expect(await store.claim('claim', anOwner(), [aRequest()])).toMatchObject([{ verdict: 'error', error: { kind: 'store_misconfigured', sqlState } }]);
+		await store.close();
+		await other.drop();
+	});
+
 	test('has a trigger that swallows inserts: neither new nor duplicate', async () => {
 		await makeTable();
 		await trigger('RETURN NULL');
