@@ -1,6 +1,11 @@
-import type { Row } from '../connection/connection';
+import type { Doubt, Row } from '../connection/connection';
+import { identityText, type Identity } from '../identity';
+import { recordFrom, RECORD_COLUMNS } from '../record';
+import { keyOf } from '../request';
+import { BOUNDED_WAIT, KEY_RECORD, SAME_CLAIM } from '../sql';
 import type { ClaimTable } from '../table/claimTable';
 import { deleteRefused } from './deleteRight';
+import { readClaims } from './readClaims';
 
 /** What may be forgotten. */
 export interface PurgeRequest {
@@ -35,29 +40,52 @@ export async function purgeClaims(table: ClaimTable, { what, limit }: PurgeReque
 	let count: PurgeCount = { live: 0, test: 0 };
 	for (let left = limit; left > 0; ) {
 		const size = Math.min(BATCH, left);
-		const rows = await removeBatch(table, purgeable, size);
-		const test = rows.filter(({ environment }) => environment === 'test').length;
-		count = { live: count.live + rows.length - test, test: count.test + test };
-		if (rows.length < size) break;
-		left -= rows.length;
+		const chosen = await choose(table, purgeable, size);
+		const removed = await remove(table, purgeable, chosen);
+		const test = removed.filter(({ environment }) => environment === 'test').length;
+		count = { live: count.live + removed.length - test, test: count.test + test };
+		left -= removed.length;
+		// Nothing of a batch could be had: others hold it, and the next purge will find it.
+		if (chosen.length < size || removed.length === 0) break;
 	}
 	return count;
 }
 
-async function removeBatch(table: ClaimTable, purgeable: string, size: number): Promise<Row[]> {
+async function choose(table: ClaimTable, purgeable: string, size: number): Promise<Identity[]> {
+	const rows = await table.send({
+		writes: false,
+		text: `SELECT ${RECORD_COLUMNS} FROM ${table.name} AS claim WHERE ${purgeable} LIMIT $1::integer`,
+		values: [size],
+	});
+	return rows.map((row) => recordFrom(row).identity);
+}
+
+/** By their keys, so that a repeat of the statement, after a lost answer, removes no others. */
+async function remove(table: ClaimTable, purgeable: string, chosen: Identity[]): Promise<Identity[]> {
+	if (chosen.length === 0) return [];
+	const doubt: Doubt = { inDoubt: false };
+	const byKey = new Map(chosen.map((identity) => [identityText(identity), identity]));
+	const found = (rows: Row[]) => rows.flatMap((row) => byKey.get(identityText(recordFrom(row).identity)) ?? []);
 	try {
-		return await table.send({
-			writes: false,
+		const rows = await table.send({
+			writes: true,
+			doubt,
 			text: `
 				WITH gone AS MATERIALIZED (
-					SELECT claim.ctid AS place FROM ${table.name} AS claim WHERE ${purgeable} LIMIT $1::integer FOR UPDATE SKIP LOCKED)
+					SELECT claim.ctid AS place
+					  FROM ${BOUNDED_WAIT}, json_to_recordset($2::json) AS item(${KEY_RECORD}) JOIN ${table.name} AS claim ON ${SAME_CLAIM}
+					 WHERE ${purgeable} FOR UPDATE OF claim SKIP LOCKED)
 				DELETE FROM ${table.name} AS claim USING gone WHERE claim.ctid = gone.place AND ${purgeable}
-				RETURNING claim.environment`,
-			values: [size],
+				RETURNING ${RECORD_COLUMNS}`,
+			values: [JSON.stringify(chosen.map(keyOf))],
 		});
+		if (!doubt.inDoubt) return found(rows);
 	} catch (failure) {
 		throw await deleteRefused(table, failure);
 	}
+	// What an unanswered sending removed is no longer there.
+	const left = await readClaims(table, chosen);
+	return chosen.filter((identity) => !left.has(identityText(identity)));
 }
 
 /**

@@ -458,6 +458,19 @@ describe('purge', () => {
 		expect(await left()).toEqual([]);
 	});
 
+	test('the answer to a batch is lost: the repeat removes no others, and all are counted', async () => {
+		await store.claim('deduplicate', anOwner(), Array.from({ length: 1500 }, () => delivery()));
+		await database.query(`UPDATE idempotent_claims SET ${PURGE_DUE}`);
+		const proxy = await startProxy(database);
+		const behind = openClaimStore(settingsFor(database, { host: proxy.host, port: proxy.port, timeoutMs: 5000 }));
+		await behind.openClaimsOf(anOwner());
+		proxy.loseAnswerTo('DELETE FROM');
+		expect(await behind.purge({ ...PAST_RETENTION, limit: 1000 }, false)).toEqual({ live: 1000, test: 0 });
+		expect(await left()).toHaveLength(500);
+		await behind.close();
+		await proxy.close();
+	});
+
 	test('a claim that another session holds is passed over, not waited for', async () => {
 		const held = await make('completed', delivery(), PURGE_DUE);
 		await make('completed', delivery(), PURGE_DUE);
