@@ -1,5 +1,6 @@
-import { startProxy, type Interception, type Proxy } from '../support/proxy';
+import { startProxy, type Proxy } from '../support/proxy';
 import { Workbench } from '../support/workbench';
+import { BREAKS } from './support/breaks';
 import { claim, claimInPeace, complete, type Credential } from './support/rig';
 
 /**
@@ -26,12 +27,7 @@ afterAll(async () => {
 	await workbench.close();
 });
 
-const BREAKS: Record<string, (statement: string) => Interception> = {
-	'cut before it arrives': (statement) => proxy.cutBefore(statement),
-	'cut after it was carried out, before its answer': (statement) => proxy.loseAnswerTo(statement),
-	'cut in the middle of its answer': (statement) => proxy.cutInsideAnswerTo(statement),
-	'no answer, and the line stays open': (statement) => proxy.swallowAnswerTo(statement),
-};
+const LEASE_OVER = `lease_expires_at = now() - interval '1 s'`;
 
 describe.each(Object.entries(BREAKS))('%s', (_name, breakAt) => {
 	/** Breaks the line at that statement, and sees to it that this really happened. */
@@ -39,7 +35,7 @@ describe.each(Object.entries(BREAKS))('%s', (_name, breakAt) => {
 		// A connection that is open already, past the look at the table.
 		expect(await claim(workbench, store, ['warm-up'])).toEqual(['new']);
 		const lines = proxy.accepted;
-		const broken = breakAt(statement);
+		const broken = breakAt(proxy, statement);
 		const [result] = await Promise.all([work(), broken.happened]);
 		// What had no answer went with its line: it is not there for the next statement to meet.
 		expect(proxy.accepted).toBe(lines + 1);
@@ -56,14 +52,14 @@ describe.each(Object.entries(BREAKS))('%s', (_name, breakAt) => {
 
 	test('of a takeover: taken over once', async () => {
 		await claimInPeace(workbench, 'old', { options: { whenLeaseExpires: 'takeOver' } });
-		await workbench.change('old', `lease_expires_at = now() - interval '1 s'`);
+		await workbench.change('old', LEASE_OVER);
 		expect(await during('UPDATE "', async () => await claim(workbench, store, ['old']))).toEqual(['new']);
 		expect(await workbench.row('old')).toMatchObject({ state: 'processing', version: 2, attempt: 2 });
 	});
 
 	test('of an ended lease: noted once', async () => {
 		await claimInPeace(workbench, 'old');
-		await workbench.change('old', `lease_expires_at = now() - interval '1 s'`);
+		await workbench.change('old', LEASE_OVER);
 		expect(await during('UPDATE "', async () => await claim(workbench, store, ['old']))).toEqual(['duplicate outcome_uncertain']);
 		expect((await workbench.row('old')).history).toHaveLength(2);
 	});
@@ -82,11 +78,4 @@ describe.each(Object.entries(BREAKS))('%s', (_name, breakAt) => {
 		expect(await during('UPDATE "', async () => await complete(workbench, store, handle, 'lead-1'))).toBe('stale taken_over');
 		expect((await workbench.row('replaced')).history).toMatchObject([{ reference: null }, { reference: 'lead-1', reason: 'stale_claim' }]);
 	});
-});
-
-test('a slow line is only slow', async () => {
-	proxy.delay(100);
-	await claimInPeace(workbench, 'known');
-	expect(await claim(workbench, store, ['a', 'known', 'b'])).toEqual(['new', 'duplicate in_progress', 'new']);
-	await proxy.forward();
 });

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { Client } from 'pg';
@@ -112,17 +113,20 @@ test('goes silent: the line is open and nothing is answered', async () => {
 
 test('what a silent network has kept arrives when it is back, also from a client that has given up', async () => {
 	const [patient, impatient] = [await connect(), await connect()];
-	proxy.goSilent();
+	const silent = proxy.goSilentAt('INSERT INTO');
 	const late = insert(patient);
+	await silent.happened;
 	await expect(impatient.query({ text: 'INSERT INTO arrived VALUES ($1)', values: ['y'], query_timeout: 50 } as never)).rejects.toThrow('Query read timeout');
-	(impatient as unknown as { connection: { stream: Socket } }).connection.stream.destroy();
-	while (proxy.open > 1) await setImmediate();
+	const { stream } = (impatient as unknown as { connection: { stream: Socket } }).connection;
+	stream.destroy();
+	await once(stream, 'close');
 	expect(await arrived()).toBe(0);
 
 	await proxy.forward();
 	expect(await late).toMatchObject({ rowCount: 1 });
-	while ((await arrived()) < 2);
 	await patient.end();
+	while (proxy.open > 0) await setImmediate();
+	expect(await arrived()).toBe(2);
 });
 
 test('delays', async () => {

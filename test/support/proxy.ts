@@ -22,7 +22,7 @@ export interface Proxy {
 	readonly port: number;
 	/** Connections accepted so far. */
 	readonly accepted: number;
-	/** Connections that are open now. */
+	/** Lines of which one side at least is still open. */
 	readonly open: number;
 	/** Back to carrying everything, first of all what a silent network has kept. */
 	forward(): Promise<void>;
@@ -33,6 +33,8 @@ export interface Proxy {
 	 * keeps what comes, and delivers it when it carries again, also from a client that has given up meanwhile.
 	 */
 	goSilent(): void;
+	/** Goes silent when the message comes, before it is carried. */
+	goSilentAt(text: string): Interception;
 	/** Carries every chunk, in order, this much later. */
 	delay(milliseconds: number): void;
 	/** The server works the message off; its answer is dropped and the line cut. */
@@ -52,7 +54,7 @@ export interface Proxy {
 	close(): Promise<void>;
 }
 
-type Fate = 'loseAnswer' | 'cutInsideAnswer' | 'cutBefore' | 'swallowAnswer' | 'hold';
+type Fate = 'loseAnswer' | 'cutInsideAnswer' | 'cutBefore' | 'swallowAnswer' | 'hold' | 'goSilent';
 
 interface Order {
 	text: string;
@@ -67,7 +69,7 @@ type Mode = { kind: 'forward' } | { kind: 'silent' } | { kind: 'delay'; millisec
 export async function startProxy(server: { host: string; port: number }): Promise<Proxy> {
 	let mode: Mode = { kind: 'forward' };
 	let accepted = 0;
-	const clients = new Set<Socket>();
+	let open = 0;
 	const orders: Order[] = [];
 	const sockets = new Set<Socket>();
 	/** What a silent network owes, in order. */
@@ -89,7 +91,8 @@ export async function startProxy(server: { host: string; port: number }): Promis
 
 	const join = (client: Socket) => {
 		accepted++;
-		clients.add(client.once('close', () => clients.delete(client)));
+		open++;
+		let openSides = 2;
 		const upstream = createConnection(server);
 		const cut = () => {
 			client.destroy();
@@ -99,7 +102,10 @@ export async function startProxy(server: { host: string; port: number }): Promis
 			sockets.add(socket);
 			socket.setNoDelay(true);
 			socket.on('error', () => undefined);
-			socket.on('close', () => sockets.delete(socket));
+			socket.on('close', () => {
+				sockets.delete(socket);
+				if (--openSides === 0) open--;
+			});
 		}
 
 		/** A statement's text can be split between two chunks: the end of the last one is kept. */
@@ -130,7 +136,12 @@ export async function startProxy(server: { host: string; port: number }): Promis
 				order.done();
 				return;
 			}
-			if (order) answerOf = order;
+			if (order?.fate === 'goSilent') {
+				mode = { kind: 'silent' };
+				order.done();
+			} else if (order) {
+				answerOf = order;
+			}
 			carry(upstream, chunk);
 		});
 		upstream.on('data', (chunk: Buffer) => {
@@ -189,7 +200,7 @@ export async function startProxy(server: { host: string; port: number }): Promis
 			return accepted;
 		},
 		get open() {
-			return clients.size;
+			return open;
 		},
 		async forward() {
 			mode = { kind: 'forward' };
@@ -198,6 +209,7 @@ export async function startProxy(server: { host: string; port: number }): Promis
 		},
 		refuse: stopListening,
 		goSilent: () => (mode = { kind: 'silent' }),
+		goSilentAt: (text) => order(text, 'goSilent'),
 		delay: (milliseconds) => (mode = { kind: 'delay', milliseconds }),
 		loseAnswerTo: (text) => order(text, 'loseAnswer'),
 		cutInsideAnswerTo: (text) => order(text, 'cutInsideAnswer'),

@@ -8,21 +8,27 @@ import { claimNode, claimsOf, deliveries, guarded, KNOWN_DUPLICATE, NEW_CLAIM, O
 
 export type Credential = ICredentialDataDecryptedObject;
 
-/** What each item of a claiming run said, in input order: `new`, `duplicate completed`, `error store_busy 503`. */
+/** What each item of a claiming run said, in input order: `new`, `duplicate completed`, `error store_busy 53300 503`. */
 export async function claim(workbench: Workbench, store: Credential, ids: string[], parameters: IDataObject = {}): Promise<string[]> {
-	const run = await workbench.run(guarded(claimNode(parameters)), { items: deliveries(...ids), credentials: { store } });
-	await checkPromises(workbench, run, ids);
-	const said = new Map<string, string>();
-	for (const output of [NEW_CLAIM, KNOWN_DUPLICATE, OPERATIONAL_ERROR]) {
-		for (const json of run.allOutputOf('Claim', output)) said.set(json.id as string, inWords(json.claim as unknown as Claim));
-	}
-	return ids.map((id) => said.get(id) ?? 'nothing');
+	return (await claimFields(workbench, store, ids, parameters)).map(inWords);
 }
 
-/** What Complete Claim said of one claim. */
+/** The claim field of each item, in input order. */
+export async function claimFields(workbench: Workbench, store: Credential, ids: string[], parameters: IDataObject = {}): Promise<Claim[]> {
+	const run = await workbench.run(guarded(claimNode(parameters)), { items: deliveries(...ids), credentials: { store } });
+	await checkPromises(workbench, run, ids);
+	const said = new Map<string, Claim>();
+	for (const output of [NEW_CLAIM, KNOWN_DUPLICATE, OPERATIONAL_ERROR]) {
+		for (const json of run.allOutputOf('Claim', output)) said.set(json.id as string, json.claim as unknown as Claim);
+	}
+	return ids.map((id) => said.get(id) as Claim);
+}
+
+/** What Complete Claim said of one claim: `recorded`, `stale taken_over`, `error outcome_unknown 503`. */
 export async function complete(workbench: Workbench, store: Credential, handle: string, reference: string): Promise<string> {
-	const { status, reason, error } = answerOf(await settle(workbench, [handle], { outcomeReference: reference }, { credentials: { store } }));
-	return error ? `error ${error.kind}` : status === 'stale' ? `stale ${reason}` : status;
+	const answer = answerOf(await settle(workbench, [handle], { outcomeReference: reference }, { credentials: { store } }));
+	checkError(answer);
+	return inWords(answer);
 }
 
 /** Claims one delivery past all faults and gives its handle. */
@@ -31,17 +37,34 @@ export async function claimInPeace(workbench: Workbench, id: string, parameters:
 	return String(claimsOf(run, 'Claim', NEW_CLAIM)[0].handle);
 }
 
+/** The owner token in a handle. */
+export function tokenOf({ handle }: Claim): string {
+	return readHandle(handle).ownerToken;
+}
+
 /** The two promises, whatever else happened: one verdict for each item, and no New Claim without a row that carries its token. */
 async function checkPromises(workbench: Workbench, run: FinishedRun, ids: string[]): Promise<void> {
 	const left = [NEW_CLAIM, KNOWN_DUPLICATE, OPERATIONAL_ERROR].flatMap((output) => run.allOutputOf('Claim', output).map(({ id }) => id as string));
 	expect(left.sort()).toEqual([...ids].sort());
-	for (const { deliveryId, handle, version } of claimsOf(run, 'Claim', NEW_CLAIM)) {
-		const row = await workbench.row(String(deliveryId));
-		expect({ token: row.owner_token, version: row.version }).toEqual({ token: readHandle(handle).ownerToken, version });
+	for (const claimed of claimsOf(run, 'Claim', NEW_CLAIM)) {
+		const row = await workbench.row(String(claimed.deliveryId));
+		expect({ token: row.owner_token, version: row.version }).toEqual({ token: tokenOf(claimed), version: claimed.version });
+	}
+	for (const failed of claimsOf(run, 'Claim', OPERATIONAL_ERROR)) {
+		checkError(failed);
+		// Only what may have been claimed has a handle.
+		expect(failed.handle).toEqual(failed.error?.kind === 'outcome_unknown' ? expect.any(String) : null);
 	}
 }
 
+/** What every error tells: what to do, and whether waiting may help. */
+function checkError({ error }: Claim): void {
+	if (!error) return;
+	expect(error).toMatchObject({ message: expect.stringMatching(/\w/) as string, hint: expect.stringMatching(/\w/) as string });
+	expect(error.retryable).toBe(['store_unreachable', 'store_busy', 'outcome_unknown'].includes(error.kind));
+}
+
 function inWords({ status, reason, responseCode, error }: Claim): string {
-	if (status === 'error') return `error ${error?.kind} ${responseCode}`;
-	return status === 'duplicate' ? `duplicate ${reason}` : 'new';
+	if (error) return ['error', error.kind, error.sqlState, responseCode].filter((word) => word !== null).join(' ');
+	return [status, status === 'new' || status === 'recorded' ? null : reason].filter((word) => word !== null).join(' ');
 }
