@@ -242,7 +242,7 @@ class History {
 	}
 
 	private prepareGiveBack(step: GiveBack): PreparedCall | null {
-		const call = this.calls.at(-1);
+		const call = this.calls.at(-1 - step.back);
 		if (!call?.mayOwn?.length) return null;
 		const claims = call.mayOwn.map((index) => call.claims[index]);
 		const { executionId: execution, nodeName: node } = call.owner;
