@@ -134,7 +134,7 @@ test('the line is cut before the INSERT, and another execution claims meanwhile:
 	const answer = store.claim('claim', owner, [request]);
 	await held.happened;
 	await direct.claim('claim', anOwner(), [aCopyOf(request)]);
-	proxy.cutAll();
+	await proxy.cutAll();
 	expect((await answer).map(inShort)).toEqual(['duplicate in_progress']);
 	held.release();
 });

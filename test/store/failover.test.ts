@@ -43,7 +43,7 @@ const complete = async (claimed: Ownership) => (await store.settle('completed', 
 
 async function useStandby(): Promise<void> {
 	address.port = standby.port;
-	proxy.cutAll();
+	await proxy.cutAll();
 	await dropped;
 }
 

@@ -26,7 +26,7 @@ export interface Proxy {
 	readonly open: number;
 	/** Back to carrying everything, first of all what a silent network has kept. */
 	forward(): Promise<void>;
-	/** Closes all lines and the listening port: new clients get ECONNREFUSED. */
+	/** Closes the listening port and all lines, and returns when their clients know: new ones get ECONNREFUSED. */
 	refuse(): Promise<void>;
 	/**
 	 * Keeps all lines open, accepts new ones, and carries nothing. As a network that is down for a while does, it
@@ -49,8 +49,8 @@ export interface Proxy {
 	hold(text: string): HeldMessage;
 	/** Takes back what was asked for and has not happened. */
 	forgetOrders(): void;
-	/** Cuts all lines once; new ones are carried. */
-	cutAll(): void;
+	/** Cuts all lines once, and returns when their clients know; new ones are carried. */
+	cutAll(): Promise<void>;
 	close(): Promise<void>;
 }
 
@@ -69,9 +69,8 @@ type Mode = { kind: 'forward' } | { kind: 'silent' } | { kind: 'delay'; millisec
 export async function startProxy(server: { host: string; port: number }): Promise<Proxy> {
 	let mode: Mode = { kind: 'forward' };
 	let accepted = 0;
-	let open = 0;
+	const lines = new Set<{ client: Socket; upstream: Socket }>();
 	const orders: Order[] = [];
-	const sockets = new Set<Socket>();
 	/** What a silent network owes, in order. */
 	const kept: Array<() => void> = [];
 
@@ -91,21 +90,17 @@ export async function startProxy(server: { host: string; port: number }): Promis
 
 	const join = (client: Socket) => {
 		accepted++;
-		open++;
-		let openSides = 2;
 		const upstream = createConnection(server);
+		const line = { client, upstream };
+		lines.add(line);
 		const cut = () => {
 			client.destroy();
 			upstream.destroy();
 		};
 		for (const socket of [client, upstream]) {
-			sockets.add(socket);
 			socket.setNoDelay(true);
 			socket.on('error', () => undefined);
-			socket.on('close', () => {
-				sockets.delete(socket);
-				if (--openSides === 0) open--;
-			});
+			socket.on('close', () => client.closed && upstream.closed && lines.delete(line));
 		}
 
 		/** A statement's text can be split between two chunks: the end of the last one is kept. */
@@ -161,8 +156,9 @@ export async function startProxy(server: { host: string; port: number }): Promis
 			else if (!held) upstream.destroy();
 		});
 		upstream.on('close', () => {
-			if (mode.kind === 'silent') kept.push(() => client.destroy());
-			else client.destroy();
+			// Not destroyed: its side is open until the client has heard of it.
+			if (mode.kind === 'silent') kept.push(() => client.end());
+			else client.end();
 		});
 	};
 
@@ -174,16 +170,23 @@ export async function startProxy(server: { host: string; port: number }): Promis
 	let listener: Server | undefined = await listen(0);
 	const { port } = listener.address() as AddressInfo;
 
-	const cutAll = () => {
+	const cutAll = async () => {
 		kept.splice(0);
-		sockets.forEach((socket) => socket.destroy());
+		await Promise.all(
+			[...lines].map(async ({ client, upstream }) => {
+				const closed = client.closed || new Promise((resolve) => client.once('close', resolve));
+				upstream.destroy();
+				client.end();
+				await closed;
+			}),
+		);
 	};
 	const stopListening = async () => {
 		if (!listener) return;
 		const closed = once(listener, 'close');
 		listener.close();
 		listener = undefined;
-		cutAll();
+		await cutAll();
 		await closed;
 	};
 	const order = (text: string, fate: Fate): HeldMessage => {
@@ -200,7 +203,7 @@ export async function startProxy(server: { host: string; port: number }): Promis
 			return accepted;
 		},
 		get open() {
-			return open;
+			return lines.size;
 		},
 		async forward() {
 			mode = { kind: 'forward' };
@@ -218,7 +221,13 @@ export async function startProxy(server: { host: string; port: number }): Promis
 		hold: (text) => order(text, 'hold'),
 		forgetOrders: () => void orders.splice(0),
 		cutAll,
-		close: stopListening,
+		async close() {
+			for (const { client, upstream } of lines) {
+				client.destroy();
+				upstream.destroy();
+			}
+			await stopListening();
+		},
 	};
 }
 
