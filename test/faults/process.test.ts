@@ -52,7 +52,10 @@ const SESSIONS = `FROM pg_stat_activity WHERE application_name = 'n8n-nodes-idem
 const sessions = async (which = 'true') => (await workbench.database.query(`SELECT pid ${SESSIONS} AND ${which}`)).length;
 const dropped = () => log.match(/An idle connection to the claim store was dropped/g)?.length ?? 0;
 async function untilLogged(lines: number): Promise<void> {
-	while (dropped() < lines) await workbench.database.query('SELECT 1');
+	while (dropped() < lines) {
+		if (child.exitCode !== null || child.signalCode !== null) throw new Error(`The process ended: ${log}`);
+		await workbench.database.query('SELECT 1');
+	}
 }
 /** The child has nothing left to do: it ends by itself, with success. */
 async function dismiss(): Promise<void> {
