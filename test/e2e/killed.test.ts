@@ -5,13 +5,13 @@ import type { AddressInfo } from 'node:net';
 import { Client } from 'pg';
 import { DestinationClient } from '../../sandbox/destination';
 import { sandboxAddress } from './support/address';
-import { ClaimTable, type ClaimRow } from './support/claimTable';
+import { ClaimTable } from './support/claimTable';
 import { N8n } from './support/n8n';
 import { until } from './support/until';
 import { completeClaim, idempotentClaim, node } from './support/workflow';
 
 /**
- * n8n is killed (SIGKILL) while five deliveries are under way, each at another point between its claim and its
+ * n8n is killed (SIGKILL) while seven deliveries are under way, each at another point between its claim and its
  * outcome. Then n8n is back, and the sender delivers each of them again.
  */
 
@@ -34,7 +34,9 @@ interface Gate {
 const NOT_INSERTED = 'evt-not-inserted';
 const INSERTED_UNHEARD = 'evt-inserted-unheard';
 const CLAIMED = 'evt-claimed';
+const CLAIMED_TAKE_OVER = 'evt-claimed-take-over';
 const ACTED = 'evt-acted';
+const ACTED_TAKE_OVER = 'evt-acted-take-over';
 const RECORDED_UNHEARD = 'evt-recorded-unheard';
 
 beforeAll(async () => {
@@ -44,16 +46,23 @@ beforeAll(async () => {
 	await new N8n().publish(workflow());
 	expect(await deliver('evt-first')).toBe(200);
 
-	// Others insert these two keys and do not commit: n8n's inserts wait for them.
+	const lost = [
+		deliver(CLAIMED, { hold: 'claimed' }),
+		deliver(CLAIMED_TAKE_OVER, { hold: 'claimed', takeOver: true }),
+		deliver(ACTED, { hold: 'acted' }),
+		deliver(ACTED_TAKE_OVER, { hold: 'acted', takeOver: true }),
+		deliver(RECORDED_UNHEARD, { hold: 'acted' }),
+	];
+	const held = () => [CLAIMED, CLAIMED_TAKE_OVER].every((id) => gate.holds('claimed', id)) && [ACTED, ACTED_TAKE_OVER, RECORDED_UNHEARD].every((id) => gate.holds('acted', id));
+	await until('the deliveries are where they should be', 30, async () => await Promise.resolve(held()));
+	// Others insert two keys and hold a row, and do not commit: two inserts of n8n and an outcome wait for them.
 	const holders = { [NOT_INSERTED]: await holdKey(NOT_INSERTED), [INSERTED_UNHEARD]: await holdKey(INSERTED_UNHEARD) };
-	const lost = [NOT_INSERTED, INSERTED_UNHEARD, CLAIMED, ACTED, RECORDED_UNHEARD].map(async (id) => await deliver(id, id === CLAIMED ? 'claimed' : 'acted'));
-	await until('the deliveries are where they should be', 30, async () => gate.holds('claimed', CLAIMED) && gate.holds('acted', ACTED) && gate.holds('acted', RECORDED_UNHEARD) && (await waiting()) === 2);
-	// Its outcome waits for this row, too.
 	const holderOfRow = await connectAs('holder');
 	await holderOfRow.query('BEGIN');
 	await holderOfRow.query('SELECT FROM public.idempotent_claims WHERE source = $1 AND delivery_id = $2 FOR UPDATE', [SOURCE, RECORDED_UNHEARD]);
+	lost.push(deliver(NOT_INSERTED), deliver(INSERTED_UNHEARD, { takeOver: true }));
 	gate.letThrough('acted', RECORDED_UNHEARD);
-	await until('its outcome waits', 30, async () => (await waiting()) === 3);
+	await until('three statements wait', 30, async () => (await waiting()) === 3);
 
 	await order('kill');
 	expect(await Promise.all(lost)).toEqual(lost.map(() => 'no answer'));
@@ -61,7 +70,6 @@ beforeAll(async () => {
 	await database.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid IN (SELECT pid FROM pg_stat_activity WHERE $1 = ANY (pg_blocking_pids(pid)))`, [await pidOf(holders[NOT_INSERTED])]);
 	for (const holder of [...Object.values(holders), holderOfRow]) await holder.end();
 	await until('nobody waits any more', 30, async () => (await waiting()) === 0);
-	for (const point of ['claimed', 'acted']) for (const id of [CLAIMED, ACTED]) gate.letThrough(point, id);
 	await order('restart');
 });
 afterAll(async () => {
@@ -71,58 +79,97 @@ afterAll(async () => {
 	gate.server.close();
 });
 
-const row = async (id: string): Promise<ClaimRow | undefined> => (await claims.rows(SOURCE)).find(({ deliveryId }) => deliveryId === id);
-const leads = async (id: string) => (await destination.leads({ deliveryId: id })).length;
+/** The record of a delivery, and how many leads the destination has of it. */
+async function found(id: string): Promise<{ state: string | undefined; attempt: number | undefined; reference: string | null | undefined; leads: number }> {
+	const { state, attempt, reference } = (await claims.rows(SOURCE)).find(({ deliveryId }) => deliveryId === id) ?? {};
+	return { state, attempt, reference, leads: (await destination.leads({ deliveryId: id })).length };
+}
+/** What the record tells of its past: `processing 1, completed 1`, each state with its version. */
+async function past(id: string): Promise<string> {
+	const { rows } = await database.query<{ history: Array<{ state: string; version: number }> }>('SELECT history FROM public.idempotent_claims WHERE source = $1 AND delivery_id = $2', [SOURCE, id]);
+	return rows[0].history.map(({ state, version }) => `${state} ${version}`).join(', ');
+}
 const endLease = async (id: string) => await database.query(`UPDATE public.idempotent_claims SET lease_expires_at = now() - interval '1 s' WHERE source = $1 AND delivery_id = $2`, [SOURCE, id]);
 
+const aReference = expect.stringMatching(/^\d+$/) as string;
+
 test('before the insert is carried out: nothing is known, and the next delivery does it', async () => {
-	expect(await row(NOT_INSERTED)).toBeUndefined();
+	expect(await found(NOT_INSERTED)).toEqual({ state: undefined, attempt: undefined, reference: undefined, leads: 0 });
 	expect(await deliver(NOT_INSERTED)).toBe(200);
-	expect(await row(NOT_INSERTED)).toMatchObject({ state: 'completed', attempt: 1 });
-	expect(await leads(NOT_INSERTED)).toBe(1);
+	expect(await found(NOT_INSERTED)).toEqual({ state: 'completed', attempt: 1, reference: aReference, leads: 1 });
+	expect(await past(NOT_INSERTED)).toBe('processing 1, completed 1');
 });
 
 test('after the insert, before its answer: unfinished, and taken over when the lease is over', async () => {
-	expect(await row(INSERTED_UNHEARD)).toMatchObject({ state: 'processing', attempt: 1 });
+	expect(await found(INSERTED_UNHEARD)).toEqual({ state: 'processing', attempt: 1, reference: null, leads: 0 });
 	expect(await deliver(INSERTED_UNHEARD)).toBe(200);
-	expect([await row(INSERTED_UNHEARD), await leads(INSERTED_UNHEARD)]).toMatchObject([{ state: 'processing', attempt: 1 }, 0]);
-	await database.query(`UPDATE public.idempotent_claims SET when_lease_expires = 'takeOver' WHERE source = $1 AND delivery_id = $2`, [SOURCE, INSERTED_UNHEARD]);
+	expect(await found(INSERTED_UNHEARD)).toEqual({ state: 'processing', attempt: 1, reference: null, leads: 0 });
 	await endLease(INSERTED_UNHEARD);
 	expect(await deliver(INSERTED_UNHEARD)).toBe(200);
-	expect([await row(INSERTED_UNHEARD), await leads(INSERTED_UNHEARD)]).toMatchObject([{ state: 'completed', attempt: 2 }, 1]);
+	expect(await found(INSERTED_UNHEARD)).toEqual({ state: 'completed', attempt: 2, reference: aReference, leads: 1 });
+	expect(await past(INSERTED_UNHEARD)).toBe('processing 1, processing 2, completed 2');
 });
 
 test('once New Claim was handed on, before the action: unfinished, then uncertain; nothing is repeated by itself', async () => {
-	expect([await row(CLAIMED), await leads(CLAIMED)]).toMatchObject([{ state: 'processing', attempt: 1 }, 0]);
+	expect(await found(CLAIMED)).toEqual({ state: 'processing', attempt: 1, reference: null, leads: 0 });
 	expect(await deliver(CLAIMED)).toBe(200);
 	await endLease(CLAIMED);
-	expect(await deliver(CLAIMED)).toBe(200);
-	expect([await row(CLAIMED), await leads(CLAIMED)]).toMatchObject([{ state: 'outcome_uncertain', attempt: 1 }, 0]);
+	// The settings of a later copy do not loosen those of the owner.
+	expect(await deliver(CLAIMED, { takeOver: true })).toBe(200);
+	expect(await found(CLAIMED)).toEqual({ state: 'outcome_uncertain', attempt: 1, reference: null, leads: 0 });
+	expect(await past(CLAIMED)).toBe('processing 1, outcome_uncertain 1');
+});
+
+test('the same with Take Over: New Claim again once the lease is over, not before', async () => {
+	expect(await deliver(CLAIMED_TAKE_OVER, { takeOver: true })).toBe(200);
+	expect(await found(CLAIMED_TAKE_OVER)).toEqual({ state: 'processing', attempt: 1, reference: null, leads: 0 });
+	await endLease(CLAIMED_TAKE_OVER);
+	expect(await deliver(CLAIMED_TAKE_OVER, { takeOver: true })).toBe(200);
+	expect(await found(CLAIMED_TAKE_OVER)).toEqual({ state: 'completed', attempt: 2, reference: aReference, leads: 1 });
+	expect(await deliver(CLAIMED_TAKE_OVER, { takeOver: true })).toBe(200);
+	expect(await found(CLAIMED_TAKE_OVER)).toMatchObject({ attempt: 2, leads: 1 });
+	expect(await past(CLAIMED_TAKE_OVER)).toBe('processing 1, processing 2, completed 2');
 });
 
 test('after the action, before its outcome is sent: uncertain, and not done twice', async () => {
-	expect([await row(ACTED), await leads(ACTED)]).toMatchObject([{ state: 'processing', attempt: 1 }, 1]);
+	expect(await found(ACTED)).toEqual({ state: 'processing', attempt: 1, reference: null, leads: 1 });
 	expect(await deliver(ACTED)).toBe(200);
 	await endLease(ACTED);
 	expect(await deliver(ACTED)).toBe(200);
-	expect([await row(ACTED), await leads(ACTED)]).toMatchObject([{ state: 'outcome_uncertain', attempt: 1 }, 1]);
+	expect(await found(ACTED)).toEqual({ state: 'outcome_uncertain', attempt: 1, reference: null, leads: 1 });
+	expect(await past(ACTED)).toBe('processing 1, outcome_uncertain 1');
+});
+
+// What Take Over means; the destination can tell by the key that it is the same job.
+test('the same with Take Over: done again once the lease is over, under the same idempotency key', async () => {
+	expect(await deliver(ACTED_TAKE_OVER, { takeOver: true })).toBe(200);
+	expect(await found(ACTED_TAKE_OVER)).toEqual({ state: 'processing', attempt: 1, reference: null, leads: 1 });
+	await endLease(ACTED_TAKE_OVER);
+	expect(await deliver(ACTED_TAKE_OVER, { takeOver: true })).toBe(200);
+	expect(await found(ACTED_TAKE_OVER)).toEqual({ state: 'completed', attempt: 2, reference: aReference, leads: 2 });
+	const keys = (await destination.leads({ deliveryId: ACTED_TAKE_OVER })).map(({ idempotencyKey }) => idempotencyKey);
+	expect(keys).toEqual([expect.stringMatching(/^[0-9a-f-]{36}$/), keys[0]]);
 });
 
 test('after the outcome is recorded, before its answer: completed, and not done twice', async () => {
-	expect([await row(RECORDED_UNHEARD), await leads(RECORDED_UNHEARD)]).toMatchObject([{ state: 'completed', attempt: 1, reference: expect.stringMatching(/^\d+$/) as string }, 1]);
+	const recorded = { state: 'completed', attempt: 1, reference: aReference, leads: 1 };
+	expect(await found(RECORDED_UNHEARD)).toEqual(recorded);
 	expect(await deliver(RECORDED_UNHEARD)).toBe(200);
-	expect([await row(RECORDED_UNHEARD), await leads(RECORDED_UNHEARD)]).toMatchObject([{ state: 'completed', attempt: 1 }, 1]);
+	expect(await found(RECORDED_UNHEARD)).toEqual(recorded);
+	expect(await past(RECORDED_UNHEARD)).toBe('processing 1, completed 1');
 });
 
 /** Webhook → claim → gate → action → gate → outcome → answer. The delivery says at which gate it is held. */
 function workflow() {
-	const ask = (point: string) => node('httpRequest', 4.2, { url: `=${gate.url}/${point}/{{ $('Webhook').item.json.body.id }}?hold={{ $('Webhook').item.json.body.hold }}`, options: {} }, `Gate ${point}`);
+	const ask = (point: string) => node('httpRequest', 4.2, { url: `=${gate.url}/${point}/{{ $('Webhook').item.json.body.id }}?hold={{ $('Webhook').item.json.body.hold || '' }}`, options: {} }, `Gate ${point}`);
 	const act = node(
 		'httpRequest',
 		4.2,
 		{
 			method: 'POST',
 			url: `${destinationUrl}/leads`,
+			sendHeaders: true,
+			headerParameters: { parameters: [{ name: 'Idempotency-Key', value: `={{ $('Idempotent Claim').item.json.claim.idempotencyKey }}` }] },
 			sendBody: true,
 			specifyBody: 'json',
 			jsonBody: `={{ JSON.stringify({ deliveryId: $('Webhook').item.json.body.id, email: 'lead@example.com', name: 'Example Lead' }) }}`,
@@ -130,11 +177,12 @@ function workflow() {
 		},
 		'Act',
 	);
+	const guard = idempotentClaim({ source: SOURCE, deliveryId: '={{ $json.body.id }}', options: { whenLeaseExpires: '={{ $json.body.takeOver ? "takeOver" : "outcomeUncertain" }}' } });
 	const receive = { ...node('webhook', 2.1, { httpMethod: 'POST', path: SOURCE, responseMode: 'responseNode', options: {} }, 'Webhook'), extra: { webhookId: randomUUID() } };
 	const answer = node('respondToWebhook', 1.5, { respondWith: 'noData', options: { responseCode: '={{ $json.claim.responseCode }}' } }, 'Answer');
 	return {
 		name: SOURCE,
-		nodes: [receive, idempotentClaim({ source: SOURCE, deliveryId: '={{ $json.body.id }}' }), ask('claimed'), act, ask('acted'), completeClaim({ outcomeReference: `={{ $('Act').item.json.id }}` }), answer],
+		nodes: [receive, guard, ask('claimed'), act, ask('acted'), completeClaim({ outcomeReference: `={{ $('Act').item.json.id }}` }), answer],
 		wires: [
 			'Webhook > Idempotent Claim',
 			'Idempotent Claim > Gate claimed',
@@ -148,9 +196,10 @@ function workflow() {
 	};
 }
 
-async function deliver(id: string, hold = ''): Promise<number | 'no answer'> {
+/** `hold`: at which gate it waits; `takeOver`: what it says under When Lease Expires. */
+async function deliver(id: string, how: { hold?: 'claimed' | 'acted'; takeOver?: boolean } = {}): Promise<number | 'no answer'> {
 	try {
-		const response = await fetch(`${n8nUrl}/webhook/${SOURCE}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ id, hold }) });
+		const response = await fetch(`${n8nUrl}/webhook/${SOURCE}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ id, ...how }) });
 		await response.arrayBuffer();
 		return response.status;
 	} catch {
@@ -182,6 +231,8 @@ async function openGate(): Promise<Gate> {
 
 async function connectAs(name: string): Promise<Client> {
 	const client = new Client({ ...claimStoreDatabase, application_name: `e2e-killed-${name}` });
+	// One that a failed test leaves behind ends with the server.
+	client.on('error', () => undefined);
 	await client.connect();
 	return client;
 }

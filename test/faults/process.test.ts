@@ -49,7 +49,7 @@ async function claim(...executions: string[][]): Promise<unknown> {
 	return await answer();
 }
 const SESSIONS = `FROM pg_stat_activity WHERE application_name = 'n8n-nodes-idempotent-claim' AND pid <> pg_backend_pid()`;
-const sessions = async (which = 'true') => (await workbench.database.query(`SELECT pid ${SESSIONS} AND ${which}`)).length;
+const sessions = async (which: string) => (await workbench.database.query(`SELECT pid ${SESSIONS} AND ${which}`)).length;
 const dropped = () => log.match(/An idle connection to the claim store was dropped/g)?.length ?? 0;
 async function untilLogged(lines: number): Promise<void> {
 	while (dropped() < lines) {
@@ -69,9 +69,8 @@ test('idle sessions are ended: one log line for each, and the process goes on cl
 	// The sessions of this process, too, would be counted.
 	await workbench.database.query(`SELECT pg_terminate_backend(pid) ${SESSIONS}`);
 	expect(await claim(['a'], ['b'], ['c'])).toEqual([['new'], ['new'], ['new']]);
-	const open = await sessions();
+	const { length: open } = await workbench.database.query(`SELECT pg_terminate_backend(pid) ${SESSIONS}`);
 	expect(open).toBeGreaterThan(0);
-	await workbench.database.query(`SELECT pg_terminate_backend(pid) ${SESSIONS}`);
 	await untilLogged(open);
 	expect(await claim(['a', 'd'])).toEqual([['new', 'duplicate']]);
 	expect(dropped()).toBe(open);
