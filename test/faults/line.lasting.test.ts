@@ -62,6 +62,20 @@ describe.each(Object.entries(LASTING_BREAKS))('%s', (_name, { breakAt, carriedOu
 		expect(await complete(workbench, store, String(said[1].handle), 'lead-1')).toBe('stale taken_over');
 	});
 
+	test('of a delivery that is only stored: unknown; it is there, or the next copy stores it, and it is claimed once', async () => {
+		const receive = async () => await claim(workbench, store, ['a'], { operation: 'receive' });
+		expect(await during('INSERT INTO', receive)).toEqual(['error outcome_unknown 503']);
+		expect(await receive()).toEqual([carriedOut ? 'duplicate received' : 'new']);
+		expect(await claim(workbench, store, ['a'])).toEqual(['new']);
+	});
+
+	// There is no outcome to wait for: a copy that nobody let through is remembered like any other.
+	test('of plain deduplication: unknown; if it was carried out, the next copy is a duplicate all the same', async () => {
+		const deduplicate = async () => await claim(workbench, store, ['a'], { operation: 'deduplicate' });
+		expect(await during('INSERT INTO', deduplicate)).toEqual(['error outcome_unknown 503']);
+		expect(await deduplicate()).toEqual([carriedOut ? 'duplicate completed' : 'new']);
+	});
+
 	test('of a takeover: unknown; taken over once, now or by the next delivery', async () => {
 		await claimInPeace(workbench, 'old', { options: { whenLeaseExpires: 'takeOver' } });
 		await workbench.change('old', LEASE_OVER);
