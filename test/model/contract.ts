@@ -1,6 +1,7 @@
 /**
- * The contract's two tables, "What a claim decides" and Complete Claim's table of answers, as data. Written from the
- * contract's words, without a look at the code: nothing of `store/` may be imported here, or the model test proves nothing.
+ * The contract's two tables, "What a claim decides" and Complete Claim's table of answers, as data. Nothing of `store/`
+ * may be imported here, or the model test proves nothing. Where the contract is silent (a comment says so; the reasons of
+ * history entries), the rows hold what the store does: there they notice a change, and cannot say which is right.
  */
 
 export type State = 'received' | 'processing' | 'completed' | 'retryable_failure' | 'outcome_uncertain' | 'needs_review';

@@ -17,7 +17,8 @@ import {
 
 /**
  * A claim store of a few lines: reads the contract's tables row by row and keeps records in memory. Pure functions;
- * time is a number of seconds that only the test moves.
+ * time is a number of seconds that only the test moves. What the contract leaves open (the payload at a takeover, what a
+ * claim that is given back keeps) is here as the store does it.
  */
 
 /** A text that the contract does not word, but asks for. */
