@@ -77,9 +77,10 @@ function portions<Item>(items: readonly Item[], { key, characters }: Pick<Batch<
 function repeatsOf<Item>(items: readonly Item[], key: (item: Item) => string): Item[][] {
 	const groups = new Map<string, Item[]>();
 	for (const item of items) {
-		const group = groups.get(key(item));
+		const itsKey = key(item);
+		const group = groups.get(itsKey);
 		if (group) group.push(item);
-		else groups.set(key(item), [item]);
+		else groups.set(itsKey, [item]);
 	}
 	return [...groups.values()];
 }

@@ -1,7 +1,7 @@
 import { answerEach, firstOfEach } from './batches';
 import type { Doubt } from './connection/connection';
 import { decideClaim, duplicateOfLive, type ClaimChange, type ClaimDecision, type DuplicateReason } from './decisions';
-import { ClaimError, IF_IT_STAYS_SO, invalidSetting, outcomeUnknown } from './errors';
+import { ClaimError, IF_IT_STAYS_SO, invalidSetting, outcomeUnknown, storedDifferently } from './errors';
 import { identityText, type Identity } from './identity';
 import type { ClaimReason, ClaimRecord, Operation, Owner } from './record';
 import type { ClaimRequest } from './request';
@@ -61,7 +61,7 @@ async function claimTogether(work: Work, portion: readonly ClaimRequest[]): Prom
 		const inserted = await insertClaims(table, operation, owner, sent, doubt);
 		for (const request of sent) {
 			const record = inserted.get(identityOf(request));
-			if (record) answers.set(request, isOurs(record, request) ? { verdict: 'new', reason: 'first_delivery', record, payloadChanged: null } : asError(rewritten()));
+			if (record) answers.set(request, isOurs(record, request) ? { verdict: 'new', reason: 'first_delivery', record, payloadChanged: null } : asError(storedDifferently('this claim')));
 		}
 		open = open.filter((request) => !answers.has(request));
 
@@ -93,7 +93,7 @@ async function claimTogether(work: Work, portion: readonly ClaimRequest[]): Prom
 			const changed = await changeClaims(table, change, { operation, owner, doubt }, pending);
 			for (const { seen, request, decision, payloadChanged } of pending) {
 				const record = changed.get(seen.ownerToken);
-				if (record) answers.set(request, decision.verdict !== 'new' || isOurs(record, request) ? answerOf(decision, record, payloadChanged) : asError(rewritten()));
+				if (record) answers.set(request, decision.verdict !== 'new' || isOurs(record, request) ? answerOf(decision, record, payloadChanged) : asError(storedDifferently('this claim')));
 			}
 		}
 		open = open.filter((request) => !answers.has(request));
@@ -174,11 +174,5 @@ function movedTooOften(): ClaimError {
 function swallowed(): ClaimError {
 	return new ClaimError('store_misconfigured', 'The claim was neither inserted nor found', {
 		hint: 'A trigger, a rule or row-level security on the claim table hides or drops rows: remove it.',
-	});
-}
-
-function rewritten(): ClaimError {
-	return new ClaimError('store_misconfigured', 'The database stored something else than this claim', {
-		hint: 'A trigger on the claim table changes what is written: remove it.',
 	});
 }

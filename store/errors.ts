@@ -60,6 +60,13 @@ export function invalidSetting(message: string, hint: string): ClaimError {
 	return new ClaimError('invalid_setting', message, { hint });
 }
 
+/** The row that a write gave back is not what was written. @param what as in "this claim" */
+export function storedDifferently(what: string): ClaimError {
+	return new ClaimError('store_misconfigured', `The database stored something else than ${what}`, {
+		hint: 'A trigger on the claim table changes what is written: remove it.',
+	});
+}
+
 /** A record that seems to move at every look may be one that a trigger keeps as it is. */
 export const IF_IT_STAYS_SO = 'If it stays so, look for a trigger on the claim table that drops updates.';
 

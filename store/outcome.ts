@@ -1,7 +1,7 @@
 import { answerEach, firstOfEach } from './batches';
 import { decideOutcome, type OutcomeKind, type StaleReason } from './decisions';
 import type { Doubt } from './connection/connection';
-import { ClaimError, IF_IT_STAYS_SO, outcomeUnknown } from './errors';
+import { ClaimError, IF_IT_STAYS_SO, outcomeUnknown, storedDifferently } from './errors';
 import { identityText } from './identity';
 import type { ClaimRecord, Owner } from './record';
 import { noteStaleReferences, type StaleReference } from './statements/noteStaleReferences';
@@ -54,7 +54,7 @@ async function settleTogether({ table, outcome, caller, answers, doubt }: Work, 
 		const recorded = await recordOutcomes(table, outcome, caller, asked, doubt);
 		for (const request of asked) {
 			const record = recorded.get(identityOf(request));
-			if (record) answers.set(request, isRecorded(record, request, outcome) ? { verdict: 'recorded', record } : { verdict: 'error', error: rewritten() });
+			if (record) answers.set(request, isRecorded(record, request, outcome) ? { verdict: 'recorded', record } : { verdict: 'error', error: storedDifferently('this outcome') });
 		}
 		open = open.filter((request) => !answers.has(request));
 
@@ -95,10 +95,4 @@ async function settleTogether({ table, outcome, caller, answers, doubt }: Work, 
 function isRecorded(record: ClaimRecord, { claim, reference }: OutcomeRequest, outcome: OutcomeKind): boolean {
 	if (outcome === 'extendLease') return record.ownerToken === claim.ownerToken && record.leaseExpiresAt !== null && !record.leaseOver;
 	return decideOutcome(record, { ownerToken: claim.ownerToken, outcome, reference }).answer === 'alreadyRecorded';
-}
-
-function rewritten(): ClaimError {
-	return new ClaimError('store_misconfigured', 'The database stored something else than this outcome', {
-		hint: 'A trigger on the claim table changes what is written: remove it.',
-	});
 }

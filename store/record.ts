@@ -76,17 +76,23 @@ export const RECORD_COLUMNS = `
 	claim.outcome_reference, claim.outcome_result, claim.outcome_reason,
 	${isoInstant('claim.outcome_recorded_at')} AS outcome_recorded_at`;
 
+/** The identity in a row that has the key's columns. */
+export function identityFrom(row: Row): Identity {
+	const text = (column: string) => row[column] ?? '';
+	return {
+		deliveryId: text('delivery_id'),
+		source: text('source'),
+		account: text('account'),
+		action: text('action'),
+		environment: text('environment') as Environment,
+	};
+}
+
 export function recordFrom(row: Row): ClaimRecord {
 	const text = (column: string) => row[column] ?? '';
 	const recordedAt = row.outcome_recorded_at;
 	return {
-		identity: {
-			deliveryId: text('delivery_id'),
-			source: text('source'),
-			account: text('account'),
-			action: text('action'),
-			environment: text('environment') as Environment,
-		},
+		identity: identityFrom(row),
 		state: text('state') as State,
 		version: Number(row.version),
 		attempt: Number(row.attempt),

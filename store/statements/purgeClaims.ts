@@ -1,8 +1,8 @@
-import type { Doubt, Row } from '../connection/connection';
+import type { Doubt } from '../connection/connection';
 import { identityText, type Identity } from '../identity';
-import { recordFrom, RECORD_COLUMNS } from '../record';
+import { identityFrom } from '../record';
 import { keyOf } from '../request';
-import { BOUNDED_WAIT, KEY_RECORD, SAME_CLAIM } from '../sql';
+import { BOUNDED_WAIT, KEY_COLUMNS, KEY_RECORD, SAME_CLAIM } from '../sql';
 import type { ClaimTable } from '../table/claimTable';
 import { deleteRefused } from './deleteRight';
 import { readClaims } from './readClaims';
@@ -54,18 +54,16 @@ export async function purgeClaims(table: ClaimTable, { what, limit }: PurgeReque
 async function choose(table: ClaimTable, purgeable: string, size: number): Promise<Identity[]> {
 	const rows = await table.send({
 		writes: false,
-		text: `SELECT ${RECORD_COLUMNS} FROM ${table.name} AS claim WHERE ${purgeable} LIMIT $1::integer`,
+		text: `SELECT ${KEY_COLUMNS} FROM ${table.name} AS claim WHERE ${purgeable} LIMIT $1::integer`,
 		values: [size],
 	});
-	return rows.map((row) => recordFrom(row).identity);
+	return rows.map(identityFrom);
 }
 
 /** By their keys, so that a repeat of the statement, after a lost answer, removes no others. */
 async function remove(table: ClaimTable, purgeable: string, chosen: Identity[]): Promise<Identity[]> {
 	if (chosen.length === 0) return [];
 	const doubt: Doubt = { inDoubt: false };
-	const byKey = new Map(chosen.map((identity) => [identityText(identity), identity]));
-	const found = (rows: Row[]) => rows.flatMap((row) => byKey.get(identityText(recordFrom(row).identity)) ?? []);
 	try {
 		const rows = await table.send({
 			writes: true,
@@ -76,10 +74,10 @@ async function remove(table: ClaimTable, purgeable: string, chosen: Identity[]):
 					  FROM ${BOUNDED_WAIT}, json_to_recordset($2::json) AS item(${KEY_RECORD}) JOIN ${table.name} AS claim ON ${SAME_CLAIM}
 					 WHERE ${purgeable} FOR UPDATE OF claim SKIP LOCKED)
 				DELETE FROM ${table.name} AS claim USING gone WHERE claim.ctid = gone.place AND ${purgeable}
-				RETURNING ${RECORD_COLUMNS}`,
+				RETURNING ${KEY_COLUMNS}`,
 			values: [JSON.stringify(chosen.map(keyOf))],
 		});
-		if (!doubt.inDoubt) return found(rows);
+		if (!doubt.inDoubt) return rows.map(identityFrom);
 	} catch (failure) {
 		throw await deleteRefused(table, failure);
 	}
