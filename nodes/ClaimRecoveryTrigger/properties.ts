@@ -1,6 +1,8 @@
 import type { INodeProperties } from 'n8n-workflow';
 import { PRESETS } from '../../providers';
-import { DEFAULT_RESULT_FIELD } from '../shared/parameters';
+import { RECOVERABLE } from '../../store/statements/takeDueClaims';
+import { leaseSecondsProperty, resultFieldProperty } from '../shared/properties';
+import { MAX_LIMIT } from './readLook';
 
 /** What the editor shows of the node; n8n puts Poll Times before it. */
 export const properties: INodeProperties[] = [
@@ -44,7 +46,7 @@ export const properties: INodeProperties[] = [
 		displayName: 'Recover',
 		name: 'recover',
 		type: 'multiOptions',
-		default: ['received', 'retryableFailures', 'expiredLeases', 'uncertainOutcomes'],
+		default: [...RECOVERABLE],
 		options: [
 			{ name: 'Expired Leases', value: 'expiredLeases', description: 'Work that nobody finished: ready to run where When Lease Expires is Take Over, else to be reconciled first' },
 			{ name: 'Received', value: 'received', description: 'Deliveries that the operation Receive has stored' },
@@ -57,18 +59,11 @@ export const properties: INodeProperties[] = [
 		displayName: 'Limit',
 		name: 'limit',
 		type: 'number',
-		typeOptions: { minValue: 1, maxValue: 1000, numberPrecision: 0 },
+		typeOptions: { minValue: 1, maxValue: MAX_LIMIT, numberPrecision: 0 },
 		default: 20,
 		description: 'Max number of claims to take at each poll, oldest first; each starts an execution of its own',
 	},
-	{
-		displayName: 'Lease (Seconds)',
-		name: 'leaseSeconds',
-		type: 'number',
-		typeOptions: { minValue: 1, maxValue: 2678400, numberPrecision: 0 },
-		default: 300,
-		description: 'How long an execution may work on its claim before it counts as unfinished again. Longer than the wait for its turn and the action ever take; at most 31 days.',
-	},
+	leaseSecondsProperty('How long an execution may work on its claim before it counts as unfinished again. Longer than the wait for its turn and the action ever take; at most 31 days.'),
 	{
 		displayName: 'Options',
 		name: 'options',
@@ -76,14 +71,7 @@ export const properties: INodeProperties[] = [
 		placeholder: 'Add option',
 		default: {},
 		options: [
-			{
-				displayName: 'Result Field',
-				name: 'resultField',
-				type: 'string',
-				default: DEFAULT_RESULT_FIELD,
-				placeholder: 'e.g. claim',
-				description: 'Name of the field that is added to the stored delivery',
-			},
+			resultFieldProperty('Name of the field that is added to the stored delivery'),
 		],
 	},
 ];

@@ -1,9 +1,8 @@
 import type { IPollFunctions } from 'n8n-workflow';
-import { presetOf } from '../../providers';
 import { invalidSetting } from '../../store/errors';
 import { readIdentityPart } from '../../store/identity';
-import type { Recoverable, RecoveryRequest } from '../../store/statements/takeDueClaims';
-import { MAX_LEASE_SECONDS, readChoice, readResultField, readTriggerParameter, readWholeNumber, refuseExpressionText } from '../shared/parameters';
+import { RECOVERABLE, type Recoverable, type RecoveryRequest } from '../../store/statements/takeDueClaims';
+import { MAX_LEASE_SECONDS, readChoice, readPreset, readResultField, readTriggerParameter, readWholeNumber, refuseExpressionText } from '../shared/parameters';
 
 /** One look for unfinished work, as the node's parameters describe it. */
 export interface Look {
@@ -11,8 +10,8 @@ export interface Look {
 	readonly resultField: string;
 }
 
-const KINDS: readonly Recoverable[] = ['received', 'retryableFailures', 'expiredLeases', 'uncertainOutcomes'];
-const MAX_LIMIT = 1000;
+/** Claims of one poll at the most. */
+export const MAX_LIMIT = 1000;
 
 /**
  * Everything that a poll depends on; read before anything is taken, so that no claim is taken in vain.
@@ -29,7 +28,7 @@ export function readLook(context: IPollFunctions): Look {
 			source: readSource(context),
 			action: readAction(context),
 			environment: isManual ? 'test' : 'live',
-			recover: readKinds(read('recover', 'Recover', KINDS)),
+			recover: readKinds(read('recover', 'Recover', RECOVERABLE)),
 			limit: isManual ? 1 : limit,
 			leaseSeconds: readWholeNumber('Lease (Seconds)', read('leaseSeconds', 'Lease (Seconds)', 300), 1, MAX_LEASE_SECONDS),
 		},
@@ -49,9 +48,7 @@ function refuseAlwaysOutputData(context: IPollFunctions): void {
 function readSource(context: IPollFunctions): string {
 	const provider = readTriggerParameter(context, 'provider', 'Provider');
 	if (provider === 'custom') return readText(context, 'source', 'Source');
-	const preset = typeof provider === 'string' ? presetOf(provider) : undefined;
-	if (preset === undefined) throw invalidSetting('The Provider is not one that this version knows', 'Choose a provider from the list, or Custom.');
-	return preset.slug;
+	return readPreset(provider).slug;
 }
 
 function readAction(context: IPollFunctions): string {
@@ -72,5 +69,5 @@ function readKinds(value: unknown): Recoverable[] {
 	if (!Array.isArray(value) || value.length === 0) {
 		throw invalidSetting('Recover is empty: nothing would ever be taken', 'Choose in Recover which unfinished work this workflow takes.');
 	}
-	return value.map((kind) => readChoice('Recover', kind, KINDS));
+	return value.map((kind) => readChoice('Recover', kind, RECOVERABLE));
 }

@@ -2,6 +2,7 @@ import type { INodeExecutionData, IPollFunctions } from 'n8n-workflow';
 import type { ClaimStore } from '../../store/claimStore';
 import { asClaimError, ClaimError } from '../../store/errors';
 import type { Owner } from '../../store/record';
+import type { OutcomeRequest } from '../../store/statements/recordOutcomes';
 import type { RecoveredClaim } from '../../store/statements/takeDueClaims';
 import { claimStoreOf } from '../shared/claimStore';
 import { failPoll } from './failPoll';
@@ -53,12 +54,15 @@ async function take(store: ClaimStore, owner: Owner, { request }: Look): Promise
 
 /** Claims that can be handed on; of the others a person hears, and no attempt after attempt is used up by them. */
 async function withoutUnfit(store: ClaimStore, owner: Owner, { resultField }: Look, claims: RecoveredClaim[]): Promise<RecoveredClaim[]> {
-	const unfit = claims.flatMap(({ record: claim }, index) => {
-		const reason = whyNotAnItem(claims[index], resultField);
-		return reason === undefined ? [] : [{ ...NOTHING_TO_RECORD, claim, reason }];
-	});
+	const fit: RecoveredClaim[] = [];
+	const unfit: OutcomeRequest[] = [];
+	for (const claim of claims) {
+		const reason = whyNotAnItem(claim, resultField);
+		if (reason === undefined) fit.push(claim);
+		else unfit.push({ ...NOTHING_TO_RECORD, claim: claim.record, reason });
+	}
 	if (unfit.length > 0) await store.settle('needsReview', owner, unfit);
-	return claims.filter((claim) => whyNotAnItem(claim, resultField) === undefined);
+	return fit;
 }
 
 async function startExecutions(context: IPollFunctions, store: ClaimStore, owner: Owner, look: Look, claims: RecoveredClaim[]): Promise<null> {

@@ -1,5 +1,6 @@
 import type { INodeProperties } from 'n8n-workflow';
 import { PARAMETERS } from './readOutcome';
+import { leaseSecondsProperty, resultFieldProperty } from '../shared/properties';
 
 const UNCERTAIN = { name: 'Outcome Uncertain', value: 'outcomeUncertain', description: 'The action may have happened: it must be looked up before anything is repeated' };
 const REVIEW = { name: 'Needs Review', value: 'needsReview', description: 'A person must decide' };
@@ -91,13 +92,8 @@ export const properties: INodeProperties[] = [
 		description: 'Earliest next attempt. Doubles at each attempt, at most a day; 0 means due at once.',
 	},
 	{
-		displayName: 'Lease (Seconds)',
-		name: 'leaseSeconds',
-		type: 'number',
-		typeOptions: { minValue: 1, maxValue: 2678400, numberPrecision: 0 },
-		default: 300,
+		...leaseSecondsProperty('How long the claim is owned from now on; at most 31 days'),
 		displayOptions: { show: { outcome: PARAMETERS.leaseSeconds } },
-		description: 'How long the claim is owned from now on; at most 31 days',
 	},
 	{
 		displayName: 'Options',
@@ -121,14 +117,7 @@ export const properties: INodeProperties[] = [
 				placeholder: 'e.g. {{ { status: $json.status } }}',
 				description: 'Small JSON that is stored with the outcome and handed to later duplicates; at most 64 KiB',
 			},
-			{
-				displayName: 'Result Field',
-				name: 'resultField',
-				type: 'string',
-				default: 'claim',
-				placeholder: 'e.g. claim',
-				description: 'Name of the field that holds the claim; a field of that name is replaced',
-			},
+			resultFieldProperty('Name of the field that holds the claim; a field of that name is replaced'),
 		],
 	},
 ];

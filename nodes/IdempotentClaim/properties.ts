@@ -1,5 +1,6 @@
 import type { INodeProperties } from 'n8n-workflow';
 import { PRESETS } from '../../providers';
+import { leaseSecondsProperty, resultFieldProperty } from '../shared/properties';
 
 const presetSlugs = PRESETS.map(({ slug }) => slug);
 
@@ -51,14 +52,7 @@ const options: INodeProperties = {
 			placeholder: 'e.g. {{ $json.body }}',
 			description: 'Any value that must be the same when the same ID comes again. Its hash is stored, not the value; the order of keys does not matter.',
 		},
-		{
-			displayName: 'Lease (Seconds)',
-			name: 'leaseSeconds',
-			type: 'number',
-			typeOptions: { minValue: 1, maxValue: 2678400, numberPrecision: 0 },
-			default: 300,
-			description: 'How long this run may work on the claim before it counts as unfinished. Longer than the action ever takes; at most 31 days.',
-		},
+		leaseSecondsProperty('How long this run may work on the claim before it counts as unfinished. Longer than the action ever takes; at most 31 days.'),
 		{
 			displayName: 'Manual Executions',
 			name: 'manualExecutions',
@@ -90,14 +84,7 @@ const options: INodeProperties = {
 			],
 			description: 'What to do with a known ID whose Fingerprint differs',
 		},
-		{
-			displayName: 'Result Field',
-			name: 'resultField',
-			type: 'string',
-			default: 'claim',
-			placeholder: 'e.g. claim',
-			description: 'Name of the field that is added to each item',
-		},
+		resultFieldProperty('Name of the field that is added to each item'),
 		{
 			displayName: 'Retention (Days)',
 			name: 'retentionDays',

@@ -1,14 +1,13 @@
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
-import { placeInWords, presetOf, readDelivery, type ProviderPreset } from '../../providers';
+import { placeInWords, readDelivery, type ProviderPreset } from '../../providers';
 import { asClaimError, ClaimError, invalidSetting } from '../../store/errors';
-import { makeOwnerToken } from '../../store/handle';
 import { mendText, readDeliveryId, readIdentityPart, readNote, type Environment, type Identity } from '../../store/identity';
 import { fingerprintOf, MAX_PAYLOAD_BYTES, NO_PAYLOAD, payloadToStore, type StoredPayload } from '../../store/payload';
 import type { Operation } from '../../store/record';
 import type { ClaimRequest } from '../../store/request';
 import { refuseForeignField, refuseUnreadableItem } from '../shared/claimField';
-import { DEFAULT_RESULT_FIELD, MAX_LEASE_SECONDS, rawParameter, readChoice, readOptions, readParameter, readResultField, readWholeNumber, refuseTypedExpression } from '../shared/parameters';
-import { isTestDelivery, type NodeRun } from '../shared/run';
+import { DEFAULT_RESULT_FIELD, MAX_LEASE_SECONDS, rawParameter, readChoice, readOptions, readParameter, readPreset, readResultField, readWholeNumber, refuseTypedExpression } from '../shared/parameters';
+import { isTestDelivery, tokenOfItem, type NodeRun } from '../shared/run';
 import { refuseChangingIds, refuseMissingParts } from './deliveryIdExpression';
 import { readPattern } from './deliveryIdPattern';
 
@@ -54,7 +53,7 @@ export function readClaimRequest(context: IExecuteFunctions, run: NodeRun, opera
 
 		reading.request = {
 			identity,
-			ownerToken: makeOwnerToken({ nonce: run.nonce, executionId: run.owner.executionId, nodeId: run.owner.nodeId, runIndex: run.runIndex, itemIndex }),
+			ownerToken: tokenOfItem(run, itemIndex),
 			eventType: reading.eventType,
 			fingerprint: readFingerprint(context, options, itemIndex),
 			payloadMismatch: readChoice('Payload Mismatch', options.payloadMismatch ?? 'knownDuplicate', ['knownDuplicate', 'operationalError']),
@@ -109,8 +108,7 @@ function readSender(context: IExecuteFunctions, options: Record<string, unknown>
 			successCode: undefined,
 		};
 	}
-	const preset = typeof provider === 'string' ? presetOf(provider) : undefined;
-	if (preset === undefined) throw invalidSetting('The Provider is not one that this version knows', 'Choose a provider from the list, or Custom.');
+	const preset = readPreset(provider);
 	const delivery = readDelivery(preset, item.json);
 	const override = options.deliveryIdOverride;
 	if ('deliveryIdOverride' in options) refuseChangingIds(context, 'options.deliveryIdOverride', itemIndex);

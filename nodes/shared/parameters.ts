@@ -1,4 +1,5 @@
 import type { IExecuteFunctions, IPollFunctions } from 'n8n-workflow';
+import { presetOf, type ProviderPreset } from '../../providers';
 import { invalidSetting, type ClaimError } from '../../store/errors';
 
 /**
@@ -75,6 +76,13 @@ export function readChoice<T extends string>(label: string, value: unknown, choi
 export function readSwitch(label: string, value: unknown): boolean {
 	if (typeof value === 'boolean') return value;
 	return readChoice(label, value, ['true', 'false']) === 'true';
+}
+
+/** The preset that the Provider names; Custom has none. @throws ClaimError `invalid_setting` */
+export function readPreset(provider: unknown): ProviderPreset {
+	const preset = typeof provider === 'string' ? presetOf(provider) : undefined;
+	if (preset === undefined) throw invalidSetting('The Provider is not one that this version knows', 'Choose a provider from the list, or Custom.');
+	return preset;
 }
 
 /** Longest lease: 31 days, in seconds. */

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { IConnections, IExecuteFunctions, INode, INodes, IRunExecutionData, WorkflowExecuteMode } from 'n8n-workflow';
+import { makeOwnerToken } from '../../store/handle';
 import type { Owner } from '../../store/record';
 
 /**
@@ -99,4 +100,9 @@ export function isOutputConnected(run: NodeRun, output: number): boolean {
 /** Whether a node's type is one of this package, however the package was loaded. */
 export function isOurNode(type: string, name: 'idempotentClaim' | 'completeClaim' | 'claimRecoveryTrigger'): boolean {
 	return type === `n8n-nodes-idempotent-claim.${name}` || type === `CUSTOM.${name}`;
+}
+
+/** The token of what one item of this run does; the same when Retry On Fail runs it again. See `makeOwnerToken`. */
+export function tokenOfItem({ nonce, owner, runIndex }: NodeRun, itemIndex: number): string {
+	return makeOwnerToken({ nonce, executionId: owner.executionId, nodeId: owner.nodeId, runIndex, itemIndex });
 }

@@ -4,7 +4,8 @@ import { BOUNDED_WAIT, historyEntry, KEY_COLUMNS, SAME_CLAIM } from '../sql';
 import type { ClaimTable } from '../table/claimTable';
 
 /** Which unfinished work is looked for. */
-export type Recoverable = 'received' | 'retryableFailures' | 'expiredLeases' | 'uncertainOutcomes';
+export const RECOVERABLE = ['received', 'retryableFailures', 'expiredLeases', 'uncertainOutcomes'] as const;
+export type Recoverable = (typeof RECOVERABLE)[number];
 
 /** One look for unfinished work of one job of one sender. */
 export interface RecoveryRequest {

@@ -3,6 +3,7 @@ import { readHandle } from '../../../store/handle';
 import { readDeliveryId, readIdentityPart, type Identity } from '../../../store/identity';
 import { readChoice, readParameter, refuseTypedExpression } from '../../shared/parameters';
 import { claimJson } from '../claimJson';
+import { ENVIRONMENT_OPTIONS, ENVIRONMENTS } from '../environments';
 import { includePayloadOfOne, readIncludePayload } from '../includePayload';
 import { shownFor, type OperationCall, type StoreOperation } from '../operation';
 
@@ -74,10 +75,7 @@ const properties: INodeProperties[] = [
 		type: 'options',
 		default: 'live',
 		displayOptions: byIdentity,
-		options: [
-			{ name: 'Live', value: 'live', description: 'What senders delivered' },
-			{ name: 'Test', value: 'test', description: 'What manual runs claimed' },
-		],
+		options: ENVIRONMENT_OPTIONS,
 		description: 'Whether the claim is a real one or one of a manual run',
 	},
 ];
@@ -105,7 +103,7 @@ function readIdentity({ context, itemIndex }: OperationCall): Identity {
 		source: readIdentityPart('source', read('source', 'Source')),
 		account: readIdentityPart('account', read('account', 'Account')),
 		action: readIdentityPart('action', read('action', 'Action')),
-		environment: readChoice('Environment', read('environment', 'Environment', 'live'), ['live', 'test']),
+		environment: readChoice('Environment', read('environment', 'Environment', 'live'), ENVIRONMENTS),
 	};
 }
 

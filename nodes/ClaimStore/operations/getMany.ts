@@ -5,6 +5,7 @@ import { STATES } from '../../../store/record';
 import type { ClaimFilter } from '../../../store/statements/findClaims';
 import { readChoice, readParameter, readSwitch, readWholeNumber, refuseTypedExpression } from '../../shared/parameters';
 import { claimJson } from '../claimJson';
+import { ENVIRONMENT_OPTIONS, ENVIRONMENTS } from '../environments';
 import { includePayloadOfMany, readIncludePayload } from '../includePayload';
 import { shownFor, type OperationCall, type StoreOperation } from '../operation';
 
@@ -58,10 +59,7 @@ const properties: INodeProperties[] = [
 				name: 'environment',
 				type: 'options',
 				default: 'live',
-				options: [
-					{ name: 'Live', value: 'live', description: 'What senders delivered' },
-					{ name: 'Test', value: 'test', description: 'What manual runs claimed' },
-				],
+				options: ENVIRONMENT_OPTIONS,
 				description: 'Whether the claims are real ones or those of manual runs',
 			},
 			{
@@ -140,7 +138,7 @@ function readFilter({ context, itemIndex, isTool }: OperationCall): ClaimFilter 
 		source: given('source', (value) => readIdentityPart('source', value)),
 		account: given('account', (value) => readIdentityPart('account', value)),
 		action: given('action', (value) => readIdentityPart('action', value)),
-		environment: given('environment', (value) => readChoice('Environment', value, ['live', 'test'])),
+		environment: given('environment', (value) => readChoice('Environment', value, ENVIRONMENTS)),
 		executionId: given('executionId', readExecutionId),
 		states: given('states', readStates),
 		olderThanSeconds: given('olderThanSeconds', (value) => readWholeNumber('Older Than (Seconds)', value, 0, MAX_AGE_SECONDS)),

@@ -1,8 +1,9 @@
 import type { INodeProperties } from 'n8n-workflow';
 import { invalidSetting } from '../../../store/errors';
-import { makeOwnerToken, readSeenHandle } from '../../../store/handle';
+import { readSeenHandle } from '../../../store/handle';
 import { readNote } from '../../../store/identity';
 import { readChoice, readParameter, refuseTypedExpression } from '../../shared/parameters';
+import { tokenOfItem } from '../../shared/run';
 import { claimJson, missingClaimJson } from '../claimJson';
 import { shownFor, type OperationCall, type StoreOperation } from '../operation';
 
@@ -74,7 +75,7 @@ export const resolve: StoreOperation = {
 			decidedBy: readWords(call, 'decidedBy', 'Decided By', 'Say who decided: it is kept in the history of the claim.'),
 			reason: readWords(call, 'reason', 'Reason', 'Say why: it is kept in the history of the claim.'),
 			// The same when Retry On Fail runs the node again.
-			id: makeOwnerToken({ nonce: run.nonce, executionId: run.owner.executionId, nodeId: run.owner.nodeId, runIndex: run.runIndex, itemIndex }),
+			id: tokenOfItem(run, itemIndex),
 		};
 		return async () => {
 			const { answer, details } = await (await call.store()).resolve(decision);

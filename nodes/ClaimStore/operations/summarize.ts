@@ -2,6 +2,7 @@ import type { IDataObject, INodeProperties } from 'n8n-workflow';
 import type { State } from '../../../store/record';
 import type { ClaimCount } from '../../../store/statements/summarizeClaims';
 import { readChoice, readParameter } from '../../shared/parameters';
+import { ENVIRONMENT_OPTIONS, ENVIRONMENTS } from '../environments';
 import { shownFor, type StoreOperation } from '../operation';
 
 const properties: INodeProperties[] = [
@@ -12,8 +13,7 @@ const properties: INodeProperties[] = [
 		default: 'live',
 		options: [
 			{ name: 'All', value: 'all', description: 'Both' },
-			{ name: 'Live', value: 'live', description: 'What senders delivered' },
-			{ name: 'Test', value: 'test', description: 'What manual runs claimed' },
+			...ENVIRONMENT_OPTIONS,
 		],
 		description: 'Which claims are counted',
 	},
@@ -24,7 +24,7 @@ export const summarize: StoreOperation = {
 	forAgents: true,
 	properties: shownFor('summarize', properties),
 	prepare({ context, itemIndex, store }) {
-		const environment = readChoice('Environment', readParameter(context, 'environment', 'Environment', itemIndex, 'live'), ['all', 'live', 'test']);
+		const environment = readChoice('Environment', readParameter(context, 'environment', 'Environment', itemIndex, 'live'), ['all', ...ENVIRONMENTS]);
 		return async () => {
 			const counts = await (await store()).summarize();
 			return [{ environment, ...summaryOf(counts.filter((count) => environment === 'all' || count.environment === environment)) }];
