@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 import { Workbench } from '../support/workbench';
-import { claim, claimInPeace, complete, type Credential } from './support/rig';
+import { addGuest, claim, claimInPeace, complete, type Credential } from './support/rig';
 
 /** Something happens to a statement that waits for a row which another session holds. */
 
@@ -14,12 +14,11 @@ const GUEST = `held_${process.pid}`;
 beforeAll(async () => {
 	workbench = await Workbench.open();
 	await claimInPeace(workbench, 'first of all');
-	await sql(`CREATE ROLE ${GUEST} LOGIN PASSWORD 'guest-only'`);
-	await sql(`GRANT SELECT, INSERT, UPDATE ON idempotent_claims TO ${GUEST}`);
-	await sql(`CREATE ROLE ${GUEST}_hurried LOGIN PASSWORD 'guest-only' IN ROLE ${GUEST}`);
+	const guest = await addGuest(workbench, GUEST);
+	await sql(`CREATE ROLE ${GUEST}_hurried LOGIN PASSWORD '${guest.password}' IN ROLE ${GUEST}`);
 	await sql(`ALTER ROLE ${GUEST}_hurried SET statement_timeout = '20ms'`);
 	// Long enough that nobody gives up by itself.
-	store = workbench.credential({ user: GUEST, password: 'guest-only', timeoutMs: 30_000 });
+	store = workbench.credential({ ...guest, timeoutMs: 30_000 });
 });
 beforeEach(async () => {
 	handle = await claimInPeace(workbench, 'held', { options: { whenLeaseExpires: 'takeOver' } });

@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
-import { startProxy, type Proxy } from '../support/proxy';
-import { Workbench } from '../support/workbench';
+import type { Proxy } from '../support/proxy';
+import { LEASE_OVER, type Workbench } from '../support/workbench';
 import { LASTING_BREAKS } from './support/breaks';
-import { claim, claimFields, claimInPeace, complete, tokenOf, type Credential } from './support/rig';
+import { claim, claimFields, claimInPeace, complete, openRig, tokenOf, type Credential } from './support/rig';
 
 /**
  * The line to PostgreSQL breaks at each step of each statement, and stays broken until the node has given up by
@@ -12,24 +12,17 @@ import { claim, claimFields, claimInPeace, complete, tokenOf, type Credential } 
 let workbench: Workbench;
 let proxy: Proxy;
 let store: Credential;
+let close: () => Promise<void>;
 
 beforeAll(async () => {
-	workbench = await Workbench.open();
-	proxy = await startProxy(workbench.database);
-	store = workbench.credential({ port: proxy.port, timeoutMs: 500 });
-	await claimInPeace(workbench, 'first of all');
+	({ workbench, proxy, store, close } = await openRig(500));
 });
 afterEach(async () => {
 	proxy.forgetOrders();
 	await proxy.forward();
 	await workbench.clear();
 });
-afterAll(async () => {
-	await proxy.close();
-	await workbench.close();
-});
-
-const LEASE_OVER = `lease_expires_at = now() - interval '1 s'`;
+afterAll(async () => await close());
 
 describe.each(Object.entries(LASTING_BREAKS))('%s', (_name, { breakAt, carriedOut }) => {
 	/** Breaks the line at that statement, and mends it when `work` has come to its end by itself. */

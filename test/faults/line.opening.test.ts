@@ -1,19 +1,17 @@
-import { startProxy, type Interception, type Proxy } from '../support/proxy';
+import type { Interception, Proxy } from '../support/proxy';
 import { Workbench } from '../support/workbench';
 import { BREAKS } from './support/breaks';
-import { claim, claimFields, claimInPeace, complete, type Credential } from './support/rig';
+import { claim, claimFields, claimInPeace, complete, openRig, type Credential } from './support/rig';
 
 /** The line to PostgreSQL breaks while it is opened, or while the first claim makes its table; or it is slow. */
 
 let workbench: Workbench;
 let proxy: Proxy;
 let store: Credential;
+let close: () => Promise<void>;
 
 beforeAll(async () => {
-	workbench = await Workbench.open();
-	proxy = await startProxy(workbench.database);
-	store = workbench.credential({ port: proxy.port, timeoutMs: 1000 });
-	await claimInPeace(workbench, 'first of all');
+	({ workbench, proxy, store, close } = await openRig(1000));
 	await workbench.clear();
 });
 afterEach(async () => {
@@ -21,10 +19,7 @@ afterEach(async () => {
 	await proxy.forward();
 	await workbench.clear();
 });
-afterAll(async () => {
-	await proxy.close();
-	await workbench.close();
-});
+afterAll(async () => await close());
 
 /** The steps of opening a line; the message with the password is answered by the server's being ready. */
 const OPENING: Record<string, () => Interception> = {

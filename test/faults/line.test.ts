@@ -1,7 +1,7 @@
-import { startProxy, type Proxy } from '../support/proxy';
-import { Workbench } from '../support/workbench';
+import type { Proxy } from '../support/proxy';
+import { LEASE_OVER, type Workbench } from '../support/workbench';
 import { BREAKS } from './support/breaks';
-import { claim, claimInPeace, complete, type Credential } from './support/rig';
+import { claim, claimInPeace, complete, openRig, type Credential } from './support/rig';
 
 /**
  * The line to PostgreSQL breaks once, at each step of each statement that the nodes send. It is mended at once, so
@@ -11,23 +11,16 @@ import { claim, claimInPeace, complete, type Credential } from './support/rig';
 let workbench: Workbench;
 let proxy: Proxy;
 let store: Credential;
+let close: () => Promise<void>;
 
 beforeAll(async () => {
-	workbench = await Workbench.open();
-	proxy = await startProxy(workbench.database);
-	store = workbench.credential({ port: proxy.port, timeoutMs: 1000 });
-	await claimInPeace(workbench, 'first of all');
+	({ workbench, proxy, store, close } = await openRig(1000));
 });
 afterEach(async () => {
 	proxy.forgetOrders();
 	await workbench.clear();
 });
-afterAll(async () => {
-	await proxy.close();
-	await workbench.close();
-});
-
-const LEASE_OVER = `lease_expires_at = now() - interval '1 s'`;
+afterAll(async () => await close());
 
 describe.each(Object.entries(BREAKS))('%s', (_name, breakAt) => {
 	/** Breaks the line at that statement, and sees to it that this really happened. */

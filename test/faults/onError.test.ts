@@ -1,7 +1,7 @@
 import type { TestNode } from '../support/engine';
-import { startProxy, type Proxy } from '../support/proxy';
-import { ALL_OUTPUTS, claimNode, deliveries, guarded, Workbench } from '../support/workbench';
-import { claim, claimInPeace, type Credential } from './support/rig';
+import type { Proxy } from '../support/proxy';
+import { ALL_OUTPUTS, claimNode, deliveries, guarded, type Workbench } from '../support/workbench';
+import { claim, openRig, type Credential } from './support/rig';
 
 /**
  * n8n hands on the input of a node that fails, by its first output: New Claim. Whatever On Error says, and whether or
@@ -11,11 +11,9 @@ import { claim, claimInPeace, type Credential } from './support/rig';
 let workbench: Workbench;
 let proxy: Proxy;
 let store: Credential;
+let close: () => Promise<void>;
 beforeAll(async () => {
-	workbench = await Workbench.open();
-	proxy = await startProxy(workbench.database);
-	store = workbench.credential({ port: proxy.port, timeoutMs: 300 });
-	await claimInPeace(workbench, 'first of all');
+	({ workbench, proxy, store, close } = await openRig(300));
 	await workbench.database.query(`CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE SQLSTATE '53100'; END $$`);
 	await workbench.database.query('CREATE TRIGGER failing BEFORE INSERT ON idempotent_claims FOR EACH ROW EXECUTE FUNCTION fail()');
 	await workbench.database.query('ALTER TABLE idempotent_claims DISABLE TRIGGER failing');
@@ -24,10 +22,7 @@ beforeEach(async () => {
 	await proxy.forward();
 	await workbench.clear();
 });
-afterAll(async () => {
-	await proxy.close();
-	await workbench.close();
-});
+afterAll(async () => await close());
 
 const FAULTS: Record<string, { begin: () => Promise<unknown> | void; end?: () => Promise<unknown>; kind: string }> = {
 	'nothing listens': { begin: async () => await proxy.refuse(), kind: 'store_unreachable' },

@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { Client } from 'pg';
-import { startProxy, type Proxy } from '../support/proxy';
-import { Workbench } from '../support/workbench';
-import { claim, claimInPeace, complete, type Credential } from './support/rig';
+import type { Proxy } from '../support/proxy';
+import type { Workbench } from '../support/workbench';
+import { addGuest, claim, claimInPeace, complete, GUEST_PASSWORD, openRig, type Credential } from './support/rig';
 
 /**
  * The store cannot be used for a while. Meanwhile every item is an Operational Error that says 503, nothing is written,
@@ -11,24 +11,20 @@ import { claim, claimInPeace, complete, type Credential } from './support/rig';
 
 let workbench: Workbench;
 let proxy: Proxy;
+let close: () => Promise<void>;
 /** A login without privileges beyond its own, which a test may hinder. */
 const GUEST = `guest_${process.pid}`;
 let store: Credential;
 
 beforeAll(async () => {
-	workbench = await Workbench.open();
-	proxy = await startProxy(workbench.database);
-	await claimInPeace(workbench, 'first of all');
-	await sql(`CREATE ROLE ${GUEST} LOGIN PASSWORD 'guest-only'`);
-	await sql(`GRANT SELECT, INSERT, UPDATE ON idempotent_claims TO ${GUEST}`);
-	store = workbench.credential({ port: proxy.port, user: GUEST, password: 'guest-only', timeoutMs: 500 });
+	({ workbench, proxy, close } = await openRig(500));
+	store = workbench.credential({ port: proxy.port, ...(await addGuest(workbench, GUEST)), timeoutMs: 500 });
 });
 afterEach(async () => await workbench.clear());
 afterAll(async () => {
-	await proxy.close();
 	await sql(`DROP OWNED BY ${GUEST}`);
 	await sql(`DROP ROLE ${GUEST}`);
-	await workbench.close();
+	await close();
 });
 
 /** What cannot be done from inside the database. */
@@ -71,7 +67,7 @@ const OUTAGES: Record<string, Outage> = {
 		says: 'store_unreachable 55000',
 	},
 	'no connection to spare for the user': { begin: forGuest('CONNECTION LIMIT 0'), end: forGuest('CONNECTION LIMIT -1'), says: 'store_busy 53300' },
-	'the password is another': { begin: forGuest(`PASSWORD 'another'`), end: forGuest(`PASSWORD 'guest-only'`), says: 'store_denied 28P01' },
+	'the password is another': { begin: forGuest(`PASSWORD 'another'`), end: forGuest(`PASSWORD '${GUEST_PASSWORD}'`), says: 'store_denied 28P01' },
 	'the login is taken away': { begin: forGuest('NOLOGIN'), end: forGuest('LOGIN'), says: 'store_denied 28000' },
 	'the server is read-only': { begin: forGuest('SET default_transaction_read_only = on'), end: forGuest('RESET default_transaction_read_only'), says: 'store_misconfigured 25006' },
 	'the rights are taken away': {

@@ -1,7 +1,7 @@
 import { Client } from 'pg';
 import { startOwnPostgres, type OwnPostgres } from '../support/ownPostgres';
 import { Workbench } from '../support/workbench';
-import { claim, claimInPeace, complete } from './support/rig';
+import { addGuest, claim, claimInPeace, complete } from './support/rig';
 
 /** PostgreSQL itself is stopped in good order, killed, started again, or full; the process with the nodes goes on. */
 
@@ -69,16 +69,15 @@ describe.each(['stop', 'kill'] as const)('%s', (how) => {
 test('all connections of the server are taken: busy, until one is free', async () => {
 	// A server for eight sessions, three of which are kept for superusers.
 	await workbench.database.query('ALTER SYSTEM SET max_connections = 8');
-	await workbench.database.query(`CREATE ROLE guest LOGIN PASSWORD 'guest-only'`);
-	await workbench.database.query('GRANT SELECT, INSERT, UPDATE ON idempotent_claims TO guest');
+	const guest = await addGuest(workbench, 'guest');
 	await server.stop();
 	await server.start();
 	const handle = await claimInPeace(workbench, 'acted');
-	const store = workbench.credential({ user: 'guest', password: 'guest-only', timeoutMs: 1000 });
+	const store = workbench.credential({ ...guest, timeoutMs: 1000 });
 
 	const others: Client[] = [];
 	const takeAnother = async () => {
-		const client = new Client({ ...workbench.database, user: 'guest', password: 'guest-only' });
+		const client = new Client({ ...workbench.database, ...guest });
 		client.on('error', () => undefined);
 		await client.connect();
 		others.push(client);

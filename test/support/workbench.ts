@@ -140,6 +140,9 @@ export function completeNode(parameters: IDataObject = {}, settings: Partial<Tes
 	return { type: COMPLETE_CLAIM, credential: 'store', parameters, ...settings };
 }
 
+/** For `workbench.change`. */
+export const LEASE_OVER = `lease_expires_at = now() - interval '1 s'`;
+
 export const ALL_OUTPUTS = ['Claim -> Action', 'Claim[1] -> Duplicate', 'Claim[2] -> Alarm'];
 
 /** Start → Claim → Action | Duplicate | Alarm; `lines` replaces what is wired behind Claim. */

@@ -1,12 +1,47 @@
 import type { ICredentialDataDecryptedObject, IDataObject } from 'n8n-workflow';
 import { readHandle } from '../../../store/handle';
 import type { FinishedRun } from '../../support/engine';
+import { startProxy, type Proxy } from '../../support/proxy';
 import { answerOf, settle } from '../../support/settling';
-import { claimNode, claimsOf, deliveries, guarded, KNOWN_DUPLICATE, NEW_CLAIM, OPERATIONAL_ERROR, type Claim, type Workbench } from '../../support/workbench';
+import { claimNode, claimsOf, deliveries, guarded, KNOWN_DUPLICATE, NEW_CLAIM, OPERATIONAL_ERROR, Workbench, type Claim } from '../../support/workbench';
 
 /** What a fault test does and looks at, whatever the fault is. */
 
 export type Credential = ICredentialDataDecryptedObject;
+
+/** The nodes, and a line to their store that breaks on demand. */
+export interface Rig {
+	readonly workbench: Workbench;
+	readonly proxy: Proxy;
+	/** Leads through the proxy. */
+	readonly store: Credential;
+	close: () => Promise<void>;
+}
+
+/** One for a test file. The table is there already. */
+export async function openRig(timeoutMs: number): Promise<Rig> {
+	const workbench = await Workbench.open();
+	const proxy = await startProxy(workbench.database);
+	await claimInPeace(workbench, 'first of all');
+	return {
+		workbench,
+		proxy,
+		store: workbench.credential({ port: proxy.port, timeoutMs }),
+		async close() {
+			await proxy.close();
+			await workbench.close();
+		},
+	};
+}
+
+/** A login that may only use the claim table, and that a test may hinder. */
+export async function addGuest({ database }: Workbench, user: string): Promise<{ user: string; password: string }> {
+	await database.query(`CREATE ROLE ${user} LOGIN PASSWORD '${GUEST_PASSWORD}'`);
+	await database.query(`GRANT SELECT, INSERT, UPDATE ON idempotent_claims TO ${user}`);
+	return { user, password: GUEST_PASSWORD };
+}
+
+export const GUEST_PASSWORD = 'guest-only';
 
 /** What each item of a claiming run said, in input order: `new`, `duplicate completed`, `error store_busy 53300 503`. */
 export async function claim(workbench: Workbench, store: Credential, ids: string[], parameters: IDataObject = {}): Promise<string[]> {

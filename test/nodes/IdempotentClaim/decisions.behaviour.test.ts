@@ -1,5 +1,5 @@
 import type { IDataObject } from 'n8n-workflow';
-import { claimNode, claimsOf, completeNode, deliveries, guarded, KNOWN_DUPLICATE, NEW_CLAIM, OPERATIONAL_ERROR, Workbench } from '../../support/workbench';
+import { claimNode, claimsOf, completeNode, deliveries, guarded, KNOWN_DUPLICATE, LEASE_OVER, NEW_CLAIM, OPERATIONAL_ERROR, Workbench } from '../../support/workbench';
 import { anyText, textLike, textWith } from '../../support/matchers';
 
 /** "What a claim decides", row by row of the contract, as far as a workflow can get there. */
@@ -10,7 +10,6 @@ afterEach(async () => await workbench.clear());
 afterAll(async () => await workbench.close());
 
 const claim = async (parameters: IDataObject = {}, executionId?: string) => await workbench.run(guarded(claimNode(parameters)), { items: deliveries('d1'), executionId });
-const LEASE_OVER = "lease_expires_at = now() - interval '1 s'";
 const stateIs = async (state: string, rest = '') => await workbench.change('d1', `state = '${state}', lease_expires_at = NULL${rest}`);
 
 /** The one claim of a run, and the output it left by. */
