@@ -45,12 +45,13 @@ const FIND_LEADS = `
 	ORDER BY id`;
 
 /**
- * A small CRM. It stores every lead that it is sent, also twice: were it to drop copies by their
+ * A small CRM, and what its people are told. It stores every lead that it is sent, also twice: were it to drop copies by their
  * idempotency key, nothing in front of it would be put to the test.
  *
  *     POST /leads {deliveryId, email, name}, header Idempotency-Key    201 {id}
  *     GET  /leads?deliveryId=&email=&idempotencyKey=                  the leads stored
  *     GET  /calls?email=                                              how often a lead was sent, whatever came of it
+ *     POST /alerts {…}, GET /alerts                                   what the on-call person was told since it started
  *     PUT  /behaviour {"behaviour": "refuse"}                         see Behaviour
  */
 export async function startDestination(port: number, database: Database): Promise<RunningDestination> {
@@ -60,6 +61,7 @@ export async function startDestination(port: number, database: Database): Promis
 
 	let behaviour: Behaviour = 'work';
 	const calls = new Map<string, number>();
+	const alerts: Array<Record<string, unknown>> = [];
 
 	const routes: Record<string, (request: IncomingMessage, response: ServerResponse, query: URLSearchParams) => void | Promise<void>> = {
 		async 'POST /leads'(request, response) {
@@ -79,6 +81,13 @@ export async function startDestination(port: number, database: Database): Promis
 		},
 		'GET /calls'(_request, response, query) {
 			answer(response, 200, { calls: calls.get(query.get('email') ?? '') ?? 0 });
+		},
+		async 'POST /alerts'(request, response) {
+			alerts.push(await readJson(request));
+			answer(response, 201, { alerts: alerts.length });
+		},
+		'GET /alerts'(_request, response) {
+			answer(response, 200, alerts);
 		},
 		async 'PUT /behaviour'(request, response) {
 			const wanted = (await readJson(request)).behaviour as Behaviour;
@@ -122,6 +131,11 @@ export class DestinationClient {
 	/** How often a lead with this address was sent to the destination since it started. */
 	async calls(email: string): Promise<number> {
 		return (await this.request<{ calls: number }>(`/calls?${new URLSearchParams({ email }).toString()}`)).calls;
+	}
+
+	/** What the on-call person was told since the destination started, in order. */
+	async alerts(): Promise<Array<Record<string, unknown>>> {
+		return await this.request('/alerts');
 	}
 
 	async behave(behaviour: Behaviour): Promise<void> {

@@ -1,4 +1,3 @@
-import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { Pool } from 'pg';
 import { ensureDatabase, type Database } from './databases';
@@ -10,8 +9,8 @@ import { checkPortsAreFree } from './ports';
 import { startPostgresApart } from './postgresProcess';
 import type { Progress } from './progress';
 import { N8nRest } from './rest';
-import { importWorkflow, saveCredential, type ImportedWorkflow } from './setup';
-import { EXAMPLES_FOLDER, LOGIN, type Ports } from './settings';
+import { importExamples, saveCredentials, type Credentials, type ImportedWorkflow } from './setup';
+import { LOGIN, type Ports } from './settings';
 import { openStoreLine, type StoreLine } from './storeLine';
 
 export const SANDBOX_STAGES = 8;
@@ -30,7 +29,7 @@ export interface Sandbox {
 	readonly login: { email: string; password: string };
 	/** Signed in as the owner. */
 	readonly rest: N8nRest;
-	readonly credential: { id: string; name: string };
+	readonly credentials: Credentials;
 	/** The example workflows, by their file's name without `.json`. */
 	readonly workflows: Record<string, ImportedWorkflow>;
 	/** Straight to the claim store's database, past the line that can be cut. */
@@ -106,21 +105,17 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
 		});
 
 		const rest = new N8nRest(`http://127.0.0.1:${ports.n8n}`);
-		const { credential, workflows } = await stage('Setting up the account, the credential and the workflows', async () => {
+		const { credentials, workflows } = await stage('Setting up the account, the credentials and the workflows', async () => {
 			await rest.signIn(LOGIN);
-			const saved = await saveCredential(rest, { ...databases.claimStore, port: ports.claimStore });
-			const imported: Record<string, ImportedWorkflow> = {};
-			for (const file of (await readdir(EXAMPLES_FOLDER)).filter((name) => name.endsWith('.json'))) {
-				imported[path.basename(file, '.json')] = await importWorkflow(rest, path.join(EXAMPLES_FOLDER, file), saved, destinationUrl);
-			}
-			return { credential: saved, workflows: imported };
+			const saved = await saveCredentials(rest, { ...databases.claimStore, port: ports.claimStore });
+			return { credentials: saved, workflows: await importExamples(rest, saved, destinationUrl) };
 		});
 
 		return {
 			n8nUrl: rest.url,
 			login: LOGIN,
 			rest,
-			credential,
+			credentials,
 			workflows,
 			claimStore,
 			claimStoreDatabase: databases.claimStore,

@@ -8,6 +8,9 @@ export const DATA_FOLDER = path.join(__dirname, '.data');
 /** Fixed, and fit for nothing but a sandbox that listens on loopback. */
 export const LOGIN = { email: 'owner@example.com', password: 'Sandbox-only-1' };
 
+/** The login to the operator desk, a page that n8n serves. */
+export const OPERATOR = { user: 'operator', password: 'Sandbox-only-2' };
+
 export interface Ports {
 	n8n: number;
 	/** n8n's broker for its task runners. */

@@ -1,15 +1,22 @@
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from './databases';
 import type { N8nRest } from './rest';
+import { EXAMPLES_FOLDER, OPERATOR } from './settings';
 
-const CREDENTIAL_TYPE = 'claimStoreApi';
-const CREDENTIAL_NAME = 'Sandbox Claim Store';
-/** Where the examples send their leads; the sandbox's destination takes its place. */
-const EXAMPLE_DESTINATION = 'https://crm.example.com';
+/** Hosts that the examples send to; the sandbox's destination takes their place. */
+const EXAMPLE_HOSTS = ['https://crm.example.com', 'https://alerts.example.com'];
+/** The example that the others get as their error workflow. */
+const ERROR_WORKFLOW = 'failed-executions';
 const SECONDS_TO_PUBLISH = 30;
+
+/**
+ * Every five seconds, where the examples look every minute: nobody wants to wait so long in a sandbox. n8n takes no
+ * interval below a minute, but several times.
+ */
+export const POLL_OFTEN = { item: Array.from({ length: 12 }, (_, place) => ({ mode: 'custom', cronExpression: `${place * 5} * * * * *` })) };
 
 interface Named {
 	id: string;
@@ -26,7 +33,7 @@ interface Workflow {
 	name: string;
 	nodes: WorkflowNode[];
 	connections: unknown;
-	settings: unknown;
+	settings: Record<string, unknown>;
 	meta?: Record<string, unknown>;
 }
 
@@ -37,33 +44,60 @@ interface StoredWorkflow extends Workflow {
 }
 
 export interface ImportedWorkflow extends Named {
+	/** Of its first Webhook node; empty where it has none. */
 	webhookUrl: string;
 }
 
-/** Makes the claim store's credential in n8n, or brings it up to date. */
-export async function saveCredential(rest: N8nRest, store: Database): Promise<Named> {
+/** The credentials that the example workflows need, by the type of credential. */
+export type Credentials = Record<'claimStoreApi' | 'httpBasicAuth', Named>;
+
+/** Makes the examples' credentials in n8n, or brings them up to date. */
+export async function saveCredentials(rest: N8nRest, store: Database): Promise<Credentials> {
 	const { host, port, database, user, password } = store;
-	const wanted = {
-		name: CREDENTIAL_NAME,
-		type: CREDENTIAL_TYPE,
-		data: { connectWith: 'fields', host, port, database, user, password, tls: 'disable', schema: 'public', table: 'idempotent_claims', createTable: true },
+	const toStore = { connectWith: 'fields', host, port, database, user, password, tls: 'disable', schema: 'public', table: 'idempotent_claims', createTable: true };
+	return {
+		claimStoreApi: await saveCredential(rest, 'Sandbox Claim Store', 'claimStoreApi', toStore),
+		httpBasicAuth: await saveCredential(rest, 'Sandbox Operator', 'httpBasicAuth', OPERATOR),
 	};
-	const present = (await rest.get<Named[]>('/rest/credentials')).find(({ name }) => name === CREDENTIAL_NAME);
-	return present ? await rest.patch<Named>(`/rest/credentials/${present.id}`, wanted) : await rest.post<Named>('/rest/credentials', wanted);
 }
 
-/**
- * Imports one workflow and activates it. A workflow that was imported before is left as it is,
- * edits included, unless its file has changed since.
- */
-export async function importWorkflow(rest: N8nRest, file: string, credential: Named, destinationUrl: string): Promise<ImportedWorkflow> {
-	const text = (await readFile(file, 'utf8')).replaceAll(EXAMPLE_DESTINATION, destinationUrl);
-	const workflow = JSON.parse(text) as Workflow;
-	for (const node of workflow.nodes) {
-		if (node.type.startsWith('n8n-nodes-idempotent-claim.')) {
-			node.credentials = { [CREDENTIAL_TYPE]: { id: credential.id, name: credential.name } };
-		}
+async function saveCredential(rest: N8nRest, name: string, type: string, data: unknown): Promise<Named> {
+	const present = (await rest.get<Named[]>('/rest/credentials')).find((credential) => credential.name === name);
+	return present ? await rest.patch<Named>(`/rest/credentials/${present.id}`, { name, type, data }) : await rest.post<Named>('/rest/credentials', { name, type, data });
+}
+
+/** Imports the example workflows and activates them. @returns them by their file's name without `.json` */
+export async function importExamples(rest: N8nRest, credentials: Credentials, destinationUrl: string): Promise<Record<string, ImportedWorkflow>> {
+	const names = (await readdir(EXAMPLES_FOLDER)).filter((file) => file.endsWith('.json')).map((file) => path.basename(file, '.json'));
+	// Workflows are told their error workflow's ID, so that one comes first.
+	names.sort((one, other) => Number(other === ERROR_WORKFLOW) - Number(one === ERROR_WORKFLOW));
+	const imported: Record<string, ImportedWorkflow> = {};
+	for (const name of names) {
+		const workflow = await readExample(name, destinationUrl);
+		adapt(workflow, credentials, imported[ERROR_WORKFLOW]?.id);
+		imported[name] = await importWorkflow(rest, workflow);
 	}
+	return imported;
+}
+
+async function readExample(name: string, destinationUrl: string): Promise<Workflow> {
+	const text = await readFile(path.join(EXAMPLES_FOLDER, `${name}.json`), 'utf8');
+	return JSON.parse(EXAMPLE_HOSTS.reduce((adapted, host) => adapted.replaceAll(host, destinationUrl), text)) as Workflow;
+}
+
+/** What a person does by hand after the import: chooses credentials, the error workflow, and when to look. */
+function adapt(workflow: Workflow, { claimStoreApi, httpBasicAuth }: Credentials, errorWorkflow: string | undefined): void {
+	const claims = workflow.nodes.filter(({ type }) => /\.(idempotentClaim|claimRecoveryTrigger)$/.test(type));
+	if (claims.length > 0) workflow.settings = { ...workflow.settings, errorWorkflow };
+	for (const node of workflow.nodes) {
+		if (node.type.startsWith('n8n-nodes-idempotent-claim.')) node.credentials = { claimStoreApi };
+		if (node.parameters.authentication === 'basicAuth') node.credentials = { httpBasicAuth };
+		if (node.type.endsWith('.claimRecoveryTrigger')) node.parameters.pollTimes = POLL_OFTEN;
+	}
+}
+
+/** A workflow that was imported before is left as it is, edits included, unless its file has changed since. */
+async function importWorkflow(rest: N8nRest, workflow: Workflow): Promise<ImportedWorkflow> {
 	const version = createHash('sha256').update(JSON.stringify(workflow)).digest('hex');
 	workflow.meta = { ...workflow.meta, sandboxVersion: version };
 
@@ -81,7 +115,8 @@ export async function importWorkflow(rest: N8nRest, file: string, credential: Na
 		await rest.post(`/rest/workflows/${stored.id}/activate`, { versionId: stored.versionId });
 		await whenPublished(rest, stored);
 	}
-	return { id: stored.id, name: workflow.name, webhookUrl: `${rest.url}/webhook/${webhookPath(workflow, file)}` };
+	const webhook = workflow.nodes.find(({ type }) => type === 'n8n-nodes-base.webhook');
+	return { id: stored.id, name: workflow.name, webhookUrl: webhook ? `${rest.url}/webhook/${String(webhook.parameters.path)}` : '' };
 }
 
 /** n8n answers an activation at once, and registers the webhook a moment later. */
@@ -95,10 +130,4 @@ async function whenPublished(rest: N8nRest, { id, name, versionId }: StoredWorkf
 		}
 		await sleep(200);
 	}
-}
-
-function webhookPath(workflow: Workflow, file: string): string {
-	const webhook = workflow.nodes.find(({ type }) => type === 'n8n-nodes-base.webhook');
-	if (!webhook) throw new Error(`${path.basename(file)} has no Webhook node`);
-	return String(webhook.parameters.path);
 }

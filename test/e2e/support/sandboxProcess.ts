@@ -54,7 +54,7 @@ async function startControl(sandbox: Sandbox): Promise<{ url: string; stop: () =
 
 async function describe(sandbox: Sandbox, claimStorePort: number, controlUrl: string): Promise<SandboxAddress> {
 	const { n8nUrl, login, workflows, claimStoreDatabase, destinationUrl, logFile } = sandbox;
-	const { id, name } = sandbox.credential;
+	const { id, name } = sandbox.credentials.claimStoreApi;
 	const { cookie } = await Session.open(n8nUrl, login);
 	return { n8nUrl, login, sessionCookie: cookie, credential: { id, name }, workflows, claimStoreDatabase, claimStorePort, destinationUrl, logFile, controlUrl };
 }

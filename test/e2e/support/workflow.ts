@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { POLL_OFTEN } from '../../../sandbox/setup';
 import { sandboxAddress } from './address';
 
 export interface PlannedNode {
@@ -70,10 +71,8 @@ export function completeClaim(parameters: Record<string, unknown>, name = 'Compl
 	return ours('completeClaim', { claimFrom: 'upstream', outcome: 'completed', options: {}, ...parameters }, name);
 }
 
-/** n8n polls at most once a minute by one time, so this trigger has twelve: it polls every five seconds. */
 export function claimRecoveryTrigger(parameters: Record<string, unknown>, name = 'Claim Recovery Trigger'): PlannedNode {
-	const times = Array.from({ length: 12 }, (_, place) => ({ mode: 'custom', cronExpression: `${place * 5} * * * * *` }));
-	return ours('claimRecoveryTrigger', { pollTimes: { item: times }, provider: 'custom', action: 'e2e', options: {}, ...parameters }, name);
+	return ours('claimRecoveryTrigger', { pollTimes: POLL_OFTEN, provider: 'custom', action: 'e2e', options: {}, ...parameters }, name);
 }
 
 function ours(type: string, parameters: Record<string, unknown>, name: string): PlannedNode {
