@@ -2,13 +2,18 @@ import type { Scenario } from './row';
 
 export const answerLost: Scenario = {
 	title: 'The destination did the work, its answer was lost',
-	note: 'Nobody may guess: the record says uncertain until somebody has looked at the destination.',
+	note: 'Nobody guesses: the record says uncertain, until recovery has found the lead at the destination.',
 	async run(row) {
 		const event = row.newEvent();
-		const uncertain = { answers: [200], calls: 1, leads: 1, record: 'outcome_uncertain, attempt 1' };
+		const record = 'completed, attempt 1, names its lead';
+		const history = ['processing', 'outcome_uncertain', 'completed'];
 		await row.sandbox.destination.behave('loseAnswer');
-		await row.step('first', event, uncertain, async () => [await row.deliver(event)]);
-		await row.sandbox.destination.behave('work');
-		await row.step('again', event, uncertain, async () => [await row.deliver(event)]);
+		await row.step('answer lost, lead looked up', event, { answers: [200], calls: 1, leads: 1, record, history }, async () => {
+			const answer = await row.deliver(event);
+			await row.sandbox.destination.behave('work');
+			await row.whenRecovered(event);
+			return [answer];
+		});
+		await row.step('again', event, { answers: [200], calls: 1, leads: 1, record }, async () => [await row.deliver(event)]);
 	},
 };

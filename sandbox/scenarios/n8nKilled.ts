@@ -3,18 +3,22 @@ import type { Answer, LeadEvent, Row, Scenario } from './row';
 
 export const n8nKilled: Scenario = {
 	title: 'n8n is killed after the claim, before the action',
-	note: 'The unfinished work stays visible, and is not repeated; a recovery workflow will finish it.',
+	note: 'Nobody could know that nothing was done: recovery asks the destination first, and only then acts.',
 	async run(row) {
 		const event = row.newEvent();
-		const unfinished = { calls: 1, leads: 0, record: 'processing, attempt 1' };
 		await row.sandbox.destination.behave('hang');
+		const unfinished = { calls: 1, leads: 0, record: 'processing, attempt 1' };
 		await row.step('killed', event, { answers: ['no answer'], ...unfinished }, async () => [await deliverAndKill(row, event)]);
 		await row.sandbox.destination.behave('work');
-		await row.sandbox.restartN8n();
-		await row.step('n8n is back, sent again', event, { answers: [200], ...unfinished }, async () => [await row.deliver(event)]);
-		await row.age(event, `lease_expires_at = now() - interval '1 second'`);
-		const uncertain = { calls: 1, leads: 0, record: 'outcome_uncertain, attempt 1' };
-		await row.step('sent again when the lease is over', event, { answers: [200], ...uncertain }, async () => [await row.deliver(event)]);
+		const after = { calls: 2, leads: 1, record: 'completed, attempt 2, names its lead' };
+		const history = ['processing', 'outcome_uncertain', 'retryable_failure', 'processing', 'completed'];
+		await row.step('n8n is back, the lease over', event, { answers: [], ...after, history }, async () => {
+			await row.age(event, `lease_expires_at = now() - interval '1 second'`);
+			await row.sandbox.restartN8n();
+			await row.whenRecovered(event);
+			return [];
+		});
+		await row.step('sent again', event, { answers: [200], ...after }, async () => [await row.deliver(event)]);
 	},
 };
 

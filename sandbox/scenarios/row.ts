@@ -1,8 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { Sandbox } from '../sandbox';
 
 const SOURCE = 'example-crm';
+/** Recovery looks every five seconds here; looking the lead up and acting are two executions. */
+const SECONDS_TO_RECOVER = 60;
 
 /** An event as the sender posts it; scenarios bend its ID. */
 export interface LeadEvent {
@@ -24,6 +27,8 @@ export interface Observation {
 	leads: number;
 	/** The claim store's record of the delivery. */
 	record: string;
+	/** The states that the claim went through, as its history tells; only where the way matters. */
+	history?: string[];
 }
 
 export interface Step {
@@ -82,8 +87,25 @@ export class Row {
 			calls: await this.sandbox.destination.calls(event.lead.email),
 			leads: leads.length,
 			record: await this.describeRecord(event, leads.map(({ id }) => id)),
+			...(expected.history && { history: await this.history(event) }),
 		};
 		this.steps.push({ when, expected, observed, held: isDeepStrictEqual(observed, expected) });
+	}
+
+	/** Waits until a recovery workflow has finished this claim; should none do so, the step shows how far it came. */
+	async whenRecovered(event: LeadEvent): Promise<void> {
+		const deadline = Date.now() + SECONDS_TO_RECOVER * 1000;
+		while ((await this.history(event)).at(-1) !== 'completed' && Date.now() < deadline) await sleep(200);
+	}
+
+	private async history(event: LeadEvent): Promise<string[]> {
+		const { rows } = await this.sandbox.claimStore.query<{ history: Array<{ state: string }> }>(
+			'SELECT history FROM public.idempotent_claims WHERE delivery_id = $1 AND source = $2',
+			[event.id, SOURCE],
+		);
+		const states = (rows[0]?.history ?? []).map(({ state }) => state);
+		// A claim that changes its owner, and not its state, has one more entry.
+		return states.filter((state, place) => state !== states[place - 1]);
 	}
 
 	/** Changes the delivery's record as time would: `assignments` is SQL. */
