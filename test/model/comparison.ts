@@ -7,7 +7,7 @@ import { OPERATORS_TOKEN, SOME_TEXT, type Answer, type Entry, type Note, type Re
 /** Model and store in one form, so that they can be compared field by field. */
 
 /** Seconds that a history may really take; the durations in it differ by a minute at least. */
-const TOLERANCE = 20;
+export const TOLERANCE = 20;
 
 /** What the store said to one item. */
 export interface SeenAnswer {
