@@ -8,5 +8,12 @@ export const github: ProviderPreset = {
 	account: [{ header: 'x-github-hook-installation-target-id' }, { body: ['repository', 'full_name'] }],
 	eventType: [{ header: 'x-github-event' }],
 	retentionDays: 10,
-	documentation: 'https://docs.github.com/en/webhooks/using-webhooks/best-practices-for-using-webhooks',
+	comesAgain: { hours: 168, words: 'only when somebody asks for it, for 3 days (Enterprise Server: 7)' },
+	stability: 'documented',
+	caveat: 'A redelivery that somebody asks for keeps its ID: it is a known duplicate, on purpose.',
+	source: {
+		readIn: 'documentation',
+		url: 'https://docs.github.com/en/webhooks/using-webhooks/best-practices-for-using-webhooks',
+		checked: { on: '2026-12-02', what: 'a redelivery has the X-GitHub-Delivery of the original' },
+	},
 };

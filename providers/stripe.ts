@@ -8,5 +8,8 @@ export const stripe: ProviderPreset = {
 	account: [{ body: ['account'] }, { body: ['context'] }],
 	eventType: [{ body: ['type'] }],
 	retentionDays: 35,
-	documentation: 'https://docs.stripe.com/webhooks',
+	comesAgain: { hours: 720, words: 'for 3 days; when somebody resends it, for 15 days (Dashboard) or 30 (CLI)' },
+	stability: 'documented',
+	caveat: 'Two events can describe one change. To act once per change, set Delivery ID Override to the ID of the object together with the type: {{ JSON.stringify([$json.body.data.object.id, $json.body.type]) }}.',
+	source: { readIn: 'copy', url: 'https://docs.stripe.com/webhooks' },
 };

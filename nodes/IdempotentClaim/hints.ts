@@ -1,7 +1,8 @@
 import type { IExecuteFunctions, INodeParameters, NodeExecutionHint } from 'n8n-workflow';
+import { presetOf, retentionTooShort, windowInDays, type ProviderPreset } from '../../providers';
 import type { Operation } from '../../store/record';
 import { errorInWords, type ClaimField } from '../shared/claimField';
-import { rawParameter } from '../shared/parameters';
+import { rawParameter, readOptions } from '../shared/parameters';
 import { isOurNode, isOutputConnected, type NodeRun } from '../shared/run';
 import { KNOWN_DUPLICATE, OPERATIONAL_ERROR } from './outputs';
 
@@ -16,9 +17,12 @@ export function hintsFor(context: IExecuteFunctions, run: NodeRun, operation: Op
 	if (failed && !isOutputConnected(run, OPERATIONAL_ERROR)) {
 		warn('Operational Error is not connected. In production an item that is due there fails the execution, so that the sender delivers again.');
 	}
-	if (context.getNodeParameter('provider', 0, 'custom') === 'custom' && !rawParameter(context, 'deliveryId', 0).startsWith('=')) {
+	const provider = context.getNodeParameter('provider', 0, 'custom');
+	if (provider === 'custom' && !rawParameter(context, 'deliveryId', 0).startsWith('=')) {
 		warn('The Delivery ID is fixed text, so every delivery has the same. Switch it from Fixed to Expression and read it from the item.');
 	}
+	const preset = typeof provider === 'string' ? presetOf(provider) : undefined;
+	if (preset && isRetentionTooShort(context, preset)) warn(retentionTooShort(preset));
 	if (fields.some(({ identity }) => names(identity.deliveryId, run.owner.executionId))) {
 		warn(`The Delivery ID holds this execution's ID (${run.owner.executionId}). If it is made from it, no delivery will ever be a duplicate: use the identifier that the sender repeats.`);
 	}
@@ -42,6 +46,21 @@ export function hintsFor(context: IExecuteFunctions, run: NodeRun, operation: Op
 		inform('This delivery was handled in production, so a test run does not repeat it. To try it out all the same, set Manual Executions to "Always New" in the Options, or send a new ID.');
 	}
 	return hints;
+}
+
+/** Whether Retention is set below the window in which the sender may deliver again. */
+function isRetentionTooShort(context: IExecuteFunctions, preset: ProviderPreset): boolean {
+	const window = windowInDays(preset);
+	return window !== null && retentionDays(context, preset) < window;
+}
+
+function retentionDays(context: IExecuteFunctions, preset: ProviderPreset): number {
+	try {
+		return Number(readOptions(context, 0).retentionDays ?? preset.retentionDays);
+	} catch {
+		// The item's own error says what is wrong with the Options.
+		return preset.retentionDays;
+	}
 }
 
 /** Whether the execution's ID is one of the words of a delivery ID, as in "41" or "41-Webhook". */

@@ -1,8 +1,22 @@
 import type { INodeProperties } from 'n8n-workflow';
-import { PRESETS } from '../../providers';
+import { deliveryIdInWords, noticeOf, PRESETS, retentionTooShort, windowInDays } from '../../providers';
 import { leaseSecondsProperty, resultFieldProperty } from '../shared/properties';
 
 const presetSlugs = PRESETS.map(({ slug }) => slug);
+
+/** What is to be known about the chosen sender, before anything runs. */
+const senderNotices = PRESETS.flatMap((preset): INodeProperties[] => {
+	const text = noticeOf(preset);
+	return text === null ? [] : [{ displayName: text, name: 'aboutSender', type: 'notice', default: '', displayOptions: { show: { provider: [preset.slug] } } }];
+});
+
+/** Beside a Retention that was set below the sender's window. A day is the least, so shorter windows cannot be missed. */
+const retentionNotices = PRESETS.flatMap((preset): INodeProperties[] => {
+	const days = windowInDays(preset) ?? 0;
+	if (days <= 1) return [];
+	const show = { provider: [preset.slug], 'options.retentionDays': [{ _cnd: { lt: days } }] };
+	return [{ displayName: retentionTooShort(preset), name: 'shortRetention', type: 'notice', default: '', displayOptions: { show } }];
+});
 
 const options: INodeProperties = {
 	displayName: 'Options',
@@ -137,17 +151,19 @@ export const properties: INodeProperties[] = [
 		displayName: 'Provider',
 		name: 'provider',
 		type: 'options',
+		noDataExpression: true,
 		default: 'custom',
 		options: [
 			{ name: 'Custom', value: 'custom', description: 'Any sender: say where its delivery ID is' },
-			...PRESETS.map(({ displayName, slug, retentionDays }) => ({
-				name: displayName,
-				value: slug,
-				description: `Finds delivery ID, account and event type by itself; remembers claims for ${retentionDays} days`,
+			...PRESETS.map((preset) => ({
+				name: preset.displayName,
+				value: preset.slug,
+				description: `Delivery ID: ${deliveryIdInWords(preset)}. Comes again ${preset.comesAgain.words}. Remembered for ${preset.retentionDays} days.`,
 			})),
 		],
 		description: 'Who sends the deliveries',
 	},
+	...senderNotices,
 	{
 		displayName: 'Source',
 		name: 'source',
@@ -184,5 +200,6 @@ export const properties: INodeProperties[] = [
 		displayOptions: { show: { provider: ['custom'] } },
 		description: 'How long a finished claim is remembered: at least as long as the sender may deliver again',
 	},
+	...retentionNotices,
 	options,
 ];

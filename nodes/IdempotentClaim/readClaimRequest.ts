@@ -1,5 +1,5 @@
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
-import { placeInWords, readDelivery, type ProviderPreset } from '../../providers';
+import { compositeId, placesInWords, readDelivery, whyNoDeliveryId, type Delivery, type Place, type ProviderPreset } from '../../providers';
 import { asClaimError, ClaimError, invalidSetting } from '../../store/errors';
 import { mendText, readDeliveryId, readIdentityPart, readNote, type Environment, type Identity } from '../../store/identity';
 import { fingerprintOf, MAX_PAYLOAD_BYTES, NO_PAYLOAD, payloadToStore, type StoredPayload } from '../../store/payload';
@@ -110,25 +110,38 @@ function readSender(context: IExecuteFunctions, options: Record<string, unknown>
 	}
 	const preset = readPreset(provider);
 	const delivery = readDelivery(preset, item.json);
-	const override = options.deliveryIdOverride;
+	const isOverridden = 'deliveryIdOverride' in options && delivery.otherRequest === undefined;
 	if ('deliveryIdOverride' in options) refuseChangingIds(context, 'options.deliveryIdOverride', itemIndex);
 	return {
 		source: preset.slug,
 		account: delivery.account ?? '',
 		// Only for people to read: a malformed one is no reason to refuse the delivery.
 		eventType: mendText(delivery.eventType, MAX_EVENT_TYPE_CHARACTERS),
-		deliveryId: () => ('deliveryIdOverride' in options ? whole('options.deliveryIdOverride', override) : presetDeliveryId(preset, delivery.deliveryId)),
+		deliveryId: () => (isOverridden ? whole('options.deliveryIdOverride', options.deliveryIdOverride) : presetDeliveryId(preset, delivery, item)),
 		retentionDays: options.retentionDays ?? preset.retentionDays,
 		successCode: preset.successCode,
 	};
 }
 
-function presetDeliveryId(preset: ProviderPreset, value: unknown): unknown {
-	if (value !== undefined) return value;
-	const places = preset.deliveryId.map(placeInWords).join(' or ');
-	throw new ClaimError('missing_delivery_id', `The item has no ${preset.displayName} delivery ID: it should be in ${places}`, {
-		hint: `Connect the Webhook node that receives ${preset.displayName} directly, or keep its headers and body; for another sender choose another Provider.`,
-	});
+/** @throws ClaimError when something of the ID is missing, or a part of a composite one cannot be used */
+function presetDeliveryId(preset: ProviderPreset, delivery: Delivery, item: INodeExecutionData): unknown {
+	const gap = whyNoDeliveryId(preset, delivery, item.json, hasBinary(item));
+	if (gap) throw new ClaimError('missing_delivery_id', gap.message, { hint: gap.doFirst });
+	if (!('parts' in preset.deliveryId)) return delivery.idParts[0].value;
+	return compositeId(delivery.idParts.map(({ at, value }) => (value === undefined ? null : readIdPart(value, at))));
+}
+
+/** A part must be what a whole ID must be: a number that was rounded on its way, for instance, is none. */
+function readIdPart(value: unknown, at: readonly Place[]): string {
+	try {
+		return readDeliveryId(value);
+	} catch (failure) {
+		throw ofPart(at, asClaimError(failure));
+	}
+}
+
+function ofPart(at: readonly Place[], { kind, message, hint }: ClaimError): ClaimError {
+	return new ClaimError(kind, `${message} (${placesInWords(at)})`, { hint: hint ?? undefined });
 }
 
 /** An option that was added and left blank is none; an expression that gives an empty text gives a value. */
@@ -141,17 +154,20 @@ function readFingerprint(context: IExecuteFunctions, options: Record<string, unk
 function readPayload(operation: Operation, options: Record<string, unknown>, item: INodeExecutionData, resultField: string): StoredPayload {
 	const storePayload = readChoice('Store Payload', options.storePayload ?? 'untilFinished', ['untilFinished', 'never']);
 	if (operation === 'deduplicate') return NO_PAYLOAD;
-	const hasBinary = Object.keys(item.binary ?? {}).length > 0;
 	if (operation === 'receive') {
 		const impossible = (what: string, hint: string) => invalidSetting(`Receive stores the delivery for later work, and ${what}`, hint);
 		if (storePayload === 'never') throw impossible('Store Payload is Never', 'Set Store Payload to Until Finished.');
-		if (hasBinary) throw impossible('binary data is not kept', 'Store the file elsewhere first and hand on its address, or use the operation Claim.');
+		if (hasBinary(item)) throw impossible('binary data is not kept', 'Store the file elsewhere first and hand on its address, or use the operation Claim.');
 	}
 	if (storePayload === 'never') return NO_PAYLOAD;
 	const { [resultField]: _earlierClaim, ...json } = item.json;
-	const payload = payloadToStore(json, hasBinary);
+	const payload = payloadToStore(json, hasBinary(item));
 	if (operation === 'receive' && payload.json === null) {
 		throw invalidSetting(`Receive keeps at most ${MAX_PAYLOAD_BYTES / 1024 / 1024} MiB of an item, and this one is larger`, 'Keep only the fields that the work needs, e.g. with Edit Fields, or use the operation Claim.');
 	}
 	return payload;
+}
+
+function hasBinary(item: INodeExecutionData): boolean {
+	return Object.keys(item.binary ?? {}).length > 0;
 }

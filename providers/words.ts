@@ -1,0 +1,61 @@
+import type { Place, ProviderPreset, Source } from './preset';
+import { partsOf } from './readDelivery';
+
+/** What is known about a sender, in words: for the editor, for errors and for the documentation. */
+
+/** A place as a person would look for it. */
+export function placeInWords(place: Place): string {
+	if ('header' in place) return `the header ${place.header}`;
+	const field = `the body's field ${place.body.join('.')}`;
+	return place.as === 'host' ? `the host name in ${field}` : field;
+}
+
+/** Where the delivery ID is: "the header a or the header b", or all parts of a composite one after the other. */
+export function deliveryIdInWords(preset: ProviderPreset): string {
+	return partsOf(preset)
+		.map(({ at }) => placesInWords(at))
+		.join(', ');
+}
+
+export function placesInWords(places: readonly Place[]): string {
+	return places.map(placeInWords).join(' or ');
+}
+
+/** What a person should know who has chosen this provider; null when there is nothing to say. */
+export function noticeOf(preset: ProviderPreset): string | null {
+	const { displayName, caveat, postsArrays, otherRequests = [], stability } = preset;
+	const sentences = [
+		...(stability === 'notDocumented' ? [stabilityUnknown(preset)] : []),
+		...(postsArrays ? [`${displayName} posts several events in one array: ${SPLIT_FIRST}`] : []),
+		...(caveat === undefined ? [] : [caveat]),
+		...otherRequests.map(({ what, doFirst }) => `Not a delivery: ${what}. ${doFirst}`),
+	];
+	return sentences.length === 0 ? null : sentences.join(' ');
+}
+
+function stabilityUnknown({ displayName }: ProviderPreset): string {
+	return `${displayName} does not document that this delivery ID stays the same when a delivery comes again. Before relying on it, look at one real retry: it must be a known duplicate.`;
+}
+
+export const SPLIT_FIRST = 'put a Split Out node (Fields To Split Out: body) before this node, so that each event is an item, and a claim, of its own.';
+
+/** Whole days for which a delivery can come again; null where nobody says how long. */
+export function windowInDays({ comesAgain }: ProviderPreset): number | null {
+	return comesAgain.hours === null ? null : Math.ceil(comesAgain.hours / 24);
+}
+
+/** Said wherever finished claims are forgotten before the sender has stopped delivering. */
+export function retentionTooShort(preset: ProviderPreset): string {
+	return `${preset.displayName} may deliver an event again for ${windowInDays(preset)} days. With a Retention below ${windowInDays(preset)} days, its claim may be forgotten by then, and the late delivery is new.`;
+}
+
+const READ_IN: Record<Source['readIn'], string> = {
+	documentation: "the sender's documentation",
+	copy: "the sender's documentation, through a copy",
+	sourceCode: "the sender's source code",
+	thirdParty: "a third party's account",
+};
+
+export function sourceInWords({ readIn }: Source): string {
+	return READ_IN[readIn];
+}
