@@ -1,6 +1,7 @@
+import type { IDataObject } from 'n8n-workflow';
 import { PRESETS } from '../../providers';
 import { claimNode, claimsOf, guarded, NEW_CLAIM, Workbench } from '../support/workbench';
-import { SAMPLES } from './samples';
+import { changed, request, SAMPLES } from './samples';
 
 /**
  * What each published rule makes of its sample delivery, as fixed text. These are the keys under which people's claims
@@ -36,6 +37,31 @@ const PUBLISHED: Record<string, { deliveryId: string; account: string }> = {
 	zoom: { deliveryId: '["meeting.participant_left","1793613731044","4444AAAiAAAAAiAiAiiAii==","55555AAAiAAAAAiAiAiiAii8"]', account: 'AAAAAABBBB' },
 };
 
+/** The same for what is read from a second place, or may be absent. */
+const ALSO_PUBLISHED: Array<[string, string, IDataObject, { deliveryId: string; account: string }]> = [
+	['discord', 'an event about a thing', discordEvent({ id: '1234505980407808808', user_id: '771129655544643584' }), { deliveryId: '["12","ENTITLEMENT_CREATE","2026-11-02T18:41:21.109604","1234505980407808808"]', account: '12' }],
+	['github', 'no installation target', request({ 'x-github-delivery': 'd-1' }, { repository: { full_name: 'example/shop' } }), { deliveryId: 'd-1', account: 'example/shop' }],
+	[
+		'hubspot',
+		'an association change',
+		{ portalId: 33, appId: 1160452, subscriptionId: 7, eventId: 5, occurredAt: 1793610598741, fromObjectId: 51, toObjectId: 52, associationType: 'CONTACT_TO_COMPANY' },
+		{ deliveryId: '["33","1160452","7","5","51","1793610598741",null,"52","CONTACT_TO_COMPANY"]', account: '33' },
+	],
+	['jira', 'an event about a project', request({ 'x-atlassian-webhook-identifier': 'j-1' }, { project: { self: 'https://example.atlassian.net/rest/api/2/project/10000' } }), { deliveryId: 'j-1', account: 'example.atlassian.net' }],
+	['jira', 'an event about a release', request({ 'x-atlassian-webhook-identifier': 'j-2' }, { version: { self: 'https://example.atlassian.net/rest/api/2/version/10000' } }), { deliveryId: 'j-2', account: 'example.atlassian.net' }],
+	['jira', 'an event about a comment', request({ 'x-atlassian-webhook-identifier': 'j-3' }, { comment: { self: 'https://example.atlassian.net/rest/api/2/issue/1/comment/2' } }), { deliveryId: 'j-3', account: 'example.atlassian.net' }],
+	['jira', 'an event about a user', request({ 'x-atlassian-webhook-identifier': 'j-4' }, { user: { self: 'https://example.atlassian.net/rest/api/2/user?accountId=1' } }), { deliveryId: 'j-4', account: 'example.atlassian.net' }],
+	['jira', 'an event that names no site', request({ 'x-atlassian-webhook-identifier': 'j-5' }, { issue: { self: 'no address' } }), { deliveryId: 'j-5', account: '' }],
+	['mailgun', 'a whole second', { 'event-data': { id: 'm-1', timestamp: 1793610598 } }, { deliveryId: '["m-1","1793610598"]', account: '' }],
+	['standard-webhooks', 'only the header of Svix', request({ 'svix-id': 'msg_1' }, { type: 'a' }), { deliveryId: 'msg_1', account: '' }],
+	['stripe', 'a context instead of an account', request({}, { id: 'evt_1', context: 'ctx_1' }), { deliveryId: 'evt_1', account: 'ctx_1' }],
+	['woocommerce', 'a deletion', shopEvent('product.deleted', { id: 5 }), { deliveryId: '["17","product.deleted","5",null]', account: 'https://shop.example.com/' }],
+	['woocommerce', 'a new customer', shopEvent('customer.created', { id: 6, date_modified_gmt: null }), { deliveryId: '["17","customer.created","6",null]', account: 'https://shop.example.com/' }],
+	['zoom', 'a user, who has no uuid', request({}, { event: 'user.created', event_ts: 1, payload: { account_id: 'A', object: { id: 'u-1' } } }), { deliveryId: '["user.created","1","u-1",null]', account: 'A' }],
+	['zoom', 'a participant without uuid', zoomParticipant({ user_id: '16778240', id: 'p-1' }), { deliveryId: '["meeting.participant_joined","1","m-1","16778240"]', account: 'A' }],
+	['zoom', 'a participant who has only an ID', zoomParticipant({ id: 'p-1' }), { deliveryId: '["meeting.participant_joined","1","m-1","p-1"]', account: 'A' }],
+];
+
 let workbench: Workbench;
 beforeAll(async () => (workbench = await Workbench.open()));
 afterAll(async () => await workbench.close());
@@ -45,6 +71,26 @@ test('every preset has its rule here', () => {
 });
 
 test.each(Object.keys(PUBLISHED))('%s', async (slug) => {
-	const run = await workbench.run(guarded(claimNode({ provider: slug, source: '', deliveryId: '' })), { items: [{ json: SAMPLES[slug].delivery }] });
-	expect(claimsOf(run, 'Claim', NEW_CLAIM)).toMatchObject([{ source: slug, ...PUBLISHED[slug] }]);
+	expect(await claimsFor(slug, SAMPLES[slug].delivery)).toMatchObject([{ source: slug, ...PUBLISHED[slug] }]);
 });
+
+test.each(ALSO_PUBLISHED)('%s: %s', async (slug, _what, delivery, identity) => {
+	expect(await claimsFor(slug, delivery)).toMatchObject([{ source: slug, ...identity }]);
+});
+
+async function claimsFor(provider: string, json: IDataObject) {
+	const run = await workbench.run(guarded(claimNode({ provider, source: '', deliveryId: '' })), { items: [{ json }] });
+	return claimsOf(run, 'Claim', NEW_CLAIM);
+}
+
+function discordEvent(data: IDataObject): IDataObject {
+	return request({}, { version: 1, application_id: '12', type: 1, event: { type: 'ENTITLEMENT_CREATE', timestamp: '2026-11-02T18:41:21.109604', data } });
+}
+
+function shopEvent(topic: string, body: IDataObject): IDataObject {
+	return { ...changed(SAMPLES.woocommerce.delivery, { 'x-wc-webhook-topic': topic }), body };
+}
+
+function zoomParticipant(participant: IDataObject): IDataObject {
+	return request({}, { event: 'meeting.participant_joined', event_ts: 1, payload: { account_id: 'A', object: { uuid: 'm-1', participant } } });
+}
