@@ -80,8 +80,9 @@ export async function startN8n(options: N8nOptions): Promise<RunningN8n> {
 }
 
 async function whenReady(subprocess: ResultPromise, { logFile, cancelSignal }: N8nOptions): Promise<void> {
+	const listening = new AbortController();
 	await new Promise<void>((resolve, reject) => {
-		cancelSignal?.addEventListener('abort', () => reject(cancelSignal.reason as Error), { once: true });
+		cancelSignal?.addEventListener('abort', () => reject(cancelSignal.reason as Error), { signal: listening.signal });
 		let printed = '';
 		subprocess.all?.on('data', (chunk: Buffer) => {
 			printed = (printed + chunk.toString('utf8')).slice(-2000);
@@ -92,7 +93,7 @@ async function whenReady(subprocess: ResultPromise, { logFile, cancelSignal }: N
 			const lastWords = (await readFile(logFile, 'utf8')).split('\n').slice(-20).join('\n');
 			reject(new Error(`n8n ended before it was ready. The end of ${logFile}:\n${lastWords}`));
 		});
-	});
+	}).finally(() => listening.abort());
 }
 
 function environment({ installation, folder, database, ports }: N8nOptions): NodeJS.ProcessEnv {
@@ -121,6 +122,7 @@ function environment({ installation, folder, database, ports }: N8nOptions): Nod
 		// With its two connections n8n takes its busy database for a lost one, and answers 503 before any workflow runs.
 		DB_POSTGRESDB_POOL_SIZE: '10',
 		DB_PING_TIMEOUT_MS: '30000',
+		DB_POSTGRESDB_CONNECTION_TIMEOUT: '60000',
 		N8N_UNVERIFIED_PACKAGES_ENABLED: 'true',
 		// Nothing in the sandbox speaks to the outside.
 		N8N_DIAGNOSTICS_ENABLED: 'false',

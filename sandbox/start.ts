@@ -5,7 +5,7 @@ import { portsFromEnvironment } from './ports';
 import { createProgress } from './progress';
 import { printDemonstration } from './report';
 import { SANDBOX_STAGES, startSandbox, type Sandbox } from './sandbox';
-import { DATA_FOLDER } from './settings';
+import { DATA_FOLDER, OPERATOR } from './settings';
 
 const USAGE = `npm start                 n8n with the package in it, the demonstration, then n8n stays up until Ctrl-C
 npm start -- --once       ends after the demonstration; exit status 0 only if every row held
@@ -68,6 +68,8 @@ function printWayIn({ n8nUrl, login, workflows, destinationUrl, claimStoreDataba
 Editor       ${n8nUrl}
              ${login.email}, password ${login.password}
 Workflow     ${name}: ${n8nUrl}/workflow/${id}
+Desk         ${workflows['operator-desk'].webhookUrl}
+             ${OPERATOR.user}, password ${OPERATOR.password}
 Leads        ${destinationUrl}/leads
 Claim store  postgresql://${store.user}:${store.password}@${store.host}:${store.port}/${store.database}, table idempotent_claims
 
