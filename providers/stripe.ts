@@ -10,6 +10,6 @@ export const stripe: ProviderPreset = {
 	retentionDays: 35,
 	comesAgain: { hours: 720, words: 'for 3 days; when somebody resends it, for 15 days (Dashboard) or 30 (CLI)' },
 	stability: 'documented',
-	caveat: 'Two events can describe one change. To act once per change, set Delivery ID Override to the ID of the object together with the type: {{ JSON.stringify([$json.body.data.object.id, $json.body.type]) }}.',
+	caveat: 'Two events can describe one change. For a type of event that happens to an object only once, such as invoice.paid, the Delivery ID Override {{ $json.body.data.object.id }}/{{ $json.body.type }} acts once for both.',
 	source: { readIn: 'copy', url: 'https://docs.stripe.com/webhooks' },
 };

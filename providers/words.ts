@@ -34,7 +34,7 @@ export function noticeOf(preset: ProviderPreset): string | null {
 }
 
 function stabilityUnknown({ displayName }: ProviderPreset): string {
-	return `${displayName} does not document that this delivery ID stays the same when a delivery comes again. Before relying on it, look at one real retry: it must be a known duplicate.`;
+	return `${displayName} does not document that this delivery ID stays the same when a delivery comes again. Before relying on it, compare claim.deliveryId of a delivery and of a real retry of it.`;
 }
 
 export const SPLIT_FIRST = 'put a Split Out node (Fields To Split Out: body) before this node, so that each event is an item, and a claim, of its own.';
@@ -44,16 +44,21 @@ export function windowInDays({ comesAgain }: ProviderPreset): number | null {
 	return comesAgain.hours === null ? null : Math.ceil(comesAgain.hours / 24);
 }
 
+export function daysInWords(days: number): string {
+	return days === 1 ? '1 day' : `${days} days`;
+}
+
 /** Said wherever finished claims are forgotten before the sender has stopped delivering. */
 export function retentionTooShort(preset: ProviderPreset): string {
-	return `${preset.displayName} may deliver an event again for ${windowInDays(preset)} days. With a Retention below ${windowInDays(preset)} days, its claim may be forgotten by then, and the late delivery is new.`;
+	const days = daysInWords(windowInDays(preset) ?? 0);
+	return `${preset.displayName} may deliver an event again for ${days}. With a Retention below ${days}, its claim may be forgotten by then, and the late delivery is new.`;
 }
 
 const READ_IN: Record<Source['readIn'], string> = {
 	documentation: "the sender's documentation",
 	copy: "the sender's documentation, through a copy",
 	sourceCode: "the sender's source code",
-	thirdParty: "a third party's account",
+	thirdParty: "the sender's documentation, by a third party's account",
 };
 
 export function sourceInWords({ readIn }: Source): string {

@@ -1,5 +1,5 @@
 import type { INodeProperties } from 'n8n-workflow';
-import { deliveryIdInWords, noticeOf, PRESETS, retentionTooShort, windowInDays } from '../../providers';
+import { daysInWords, deliveryIdInWords, noticeOf, PRESETS, retentionTooShort, windowInDays } from '../../providers';
 import { leaseSecondsProperty, resultFieldProperty } from '../shared/properties';
 
 const presetSlugs = PRESETS.map(({ slug }) => slug);
@@ -158,7 +158,7 @@ export const properties: INodeProperties[] = [
 			...PRESETS.map((preset) => ({
 				name: preset.displayName,
 				value: preset.slug,
-				description: `Delivery ID: ${deliveryIdInWords(preset)}. Comes again ${preset.comesAgain.words}. Remembered for ${preset.retentionDays} days.`,
+				description: `Delivery ID: ${deliveryIdInWords(preset)}. Comes again ${preset.comesAgain.words}. Remembered for ${daysInWords(preset.retentionDays)}.`,
 			})),
 		],
 		description: 'Who sends the deliveries',

@@ -117,14 +117,16 @@ describe('composite IDs', () => {
 		expect(claimsOf(run, 'Claim', KNOWN_DUPLICATE)).toHaveLength(1);
 	});
 
-	test('both directions of an association change are deliveries of their own', async () => {
+	test('both directions of an association change, and one object with several, are deliveries of their own', async () => {
 		const { objectId: _object, propertyName: _property, ...event } = SAMPLES.hubspot.delivery;
-		const items = [
-			{ json: { ...event, fromObjectId: 51, toObjectId: 52 } },
-			{ json: { ...event, fromObjectId: 52, toObjectId: 51 } },
+		const pairs = [
+			[51, 52],
+			[52, 51],
+			[51, 53],
 		];
+		const items = pairs.map(([fromObjectId, toObjectId]) => ({ json: { ...event, fromObjectId, toObjectId } }));
 		const run = await workbench.run(guarded(preset('hubspot')), { items });
-		expect(claimsOf(run, 'Claim', NEW_CLAIM)).toHaveLength(2);
+		expect(claimsOf(run, 'Claim', NEW_CLAIM)).toHaveLength(3);
 	});
 
 	test('a change without its time has no ID: all later ones would be one delivery', async () => {
