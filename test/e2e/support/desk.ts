@@ -1,0 +1,211 @@
+import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { Pool } from 'pg';
+import { EXAMPLES_FOLDER, OPERATOR } from '../../../sandbox/settings';
+import { sandboxAddress } from './address';
+import type { N8n, SavedWorkflow } from './n8n';
+import { completeClaim, idempotentClaim, node, webhook, type PlannedNode, type WorkflowPlan } from './workflow';
+
+interface Credential {
+	id: string;
+	name: string;
+}
+
+/** A row as an operator's decision leaves it. */
+export interface DecidedRow {
+	state: string;
+	version: number;
+	attempt: number;
+	reference: string | null;
+	resolvedBy: string | null;
+	history: Array<Record<string, unknown>>;
+}
+
+/** What a test wants of a delivery, and of the run that gets it. */
+export interface Delivery {
+	id: string;
+	source?: string;
+	lead?: unknown;
+	/** How the run ends; without one it leaves its claim in processing. */
+	outcome?: 'retryableFailure' | 'outcomeUncertain' | 'needsReview' | 'completed';
+	reason?: string;
+}
+
+/** The header by which a browser logs in. */
+export const LOGIN = { authorization: `Basic ${btoa(`${OPERATOR.user}:${OPERATOR.password}`)}` };
+
+/** The example's desk over a claim table of its own: what other workflows leave behind is not on it. */
+export class Desk {
+	readonly name = `desk_${randomUUID().slice(0, 8)}`;
+	private readonly pool = new Pool({ ...sandboxAddress().claimStoreDatabase, max: 2 });
+	private readonly workflows: SavedWorkflow[] = [];
+
+	private constructor(private readonly n8n: N8n) {}
+
+	/**
+	 * @param settings of the desk's credential, instead of those of the sandbox's store
+	 * @param edit what is different in the example's file
+	 */
+	static async publish(n8n: N8n, settings: Record<string, unknown> = {}, edit = (example: string) => example): Promise<Desk> {
+		const desk = new Desk(n8n);
+		const { host, port, database, user, password } = sandboxAddress().claimStoreDatabase;
+		const usual = { connectWith: 'fields', host, port, database, user, password, tls: 'disable', table: desk.name };
+		const store = await n8n.rest.post<Credential>('/rest/credentials', { name: desk.name, type: 'claimStoreApi', data: { ...usual, ...settings } });
+		const login = (await n8n.rest.get<Credential[]>('/rest/credentials')).find(({ name }) => name === 'Sandbox Operator');
+		const example = edit(await readFile(path.join(EXAMPLES_FOLDER, 'operator-desk.json'), 'utf8'));
+		for (const plan of [planOfExample(example, desk.name, { claimStoreApi: store, httpBasicAuth: login }), planOfSender(desk.name, store)]) {
+			desk.workflows.push(await n8n.publish(plan));
+		}
+		return desk;
+	}
+
+	get url(): string {
+		return `${sandboxAddress().n8nUrl}/webhook/${this.name}`;
+	}
+
+	async close(): Promise<void> {
+		for (const { id } of this.workflows) await this.n8n.rest.post(`/rest/workflows/${id}/deactivate`, {});
+		await this.pool.query(`DROP TABLE IF EXISTS public.${this.name}`);
+		await this.pool.end();
+	}
+
+	/** The workflow whose runs make the claims. */
+	get sender(): SavedWorkflow {
+		return this.workflows[1];
+	}
+
+	/** The runs of the desk that n8n lists. */
+	async runsKept(): Promise<string[]> {
+		return await this.n8n.executionIds(this.workflows[0]);
+	}
+
+	/** A request past any browser, with the operator's login unless the options bring other headers. */
+	async request(options: RequestInit = {}): Promise<{ status: number; headers: Headers; text: string }> {
+		const response = await fetch(this.url, { headers: LOGIN, ...options });
+		return { status: response.status, headers: response.headers, text: await response.text() };
+	}
+
+	/** Sends a form past any browser. */
+	async post(fields: Record<string, string> | Array<[string, string]>): Promise<{ status: number; text: string }> {
+		return await this.request({ method: 'POST', body: new URLSearchParams(fields) });
+	}
+
+	/** What the form of a claim carries: the desk's key, and the handle of the record that is shown. */
+	async formOf(deliveryId: string): Promise<{ key: string; handle: string }> {
+		const { text } = await this.request();
+		const form = text.slice(text.indexOf(`Completed: ${deliveryId}"`));
+		const valueOf = (name: string) => new RegExp(`name="${name}" value="([^"]+)"`).exec(form)?.[1] ?? '';
+		return { key: valueOf('key'), handle: valueOf('handle') };
+	}
+
+	/** Makes claims as senders and workflows make them. @returns the handle of the last one's run */
+	async deliver(...deliveries: Delivery[]): Promise<string> {
+		let handle = '';
+		for (const delivery of deliveries) {
+			const { claim } = await this.send<{ claim: { handle: string } }>('sender', { source: 'my-shop', ...delivery });
+			handle = claim.handle;
+		}
+		return handle;
+	}
+
+	/** Stores deliveries for later work. */
+	async receive(...deliveries: Delivery[]): Promise<void> {
+		for (const delivery of deliveries) await this.send('inbox', { source: 'my-shop', ...delivery });
+	}
+
+	/** A run that holds this handle says how it ended. @returns what Complete Claim says to it */
+	async finish(handle: string, outcome: { outcome: Delivery['outcome']; reason?: string; reference?: string }): Promise<{ status: string; reason: string }> {
+		return (await this.send<{ claim: { status: string; reason: string } }>('finish', { handle, ...outcome })).claim;
+	}
+
+	private async send<Answer>(to: string, body: object): Promise<Answer> {
+		const response = await fetch(`${this.url}-${to}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+		if (response.status !== 200) throw new Error(`${JSON.stringify(body)} was answered with ${response.status}`);
+		return (await response.json()) as Answer;
+	}
+
+	/** Makes a claim look as old as this, its steps so many minutes apart; a lease that it has is over. */
+	async age(deliveryId: string, hours: number, minutesBetween = 1): Promise<void> {
+		await this.pool.query(
+			`UPDATE public.${this.name} AS claim
+			    SET first_seen_at = begun, updated_at = begun,
+			        retry_at = begun + (claim.retry_at - claim.first_seen_at),
+			        lease_expires_at = begun + (claim.lease_expires_at - claim.first_seen_at),
+			        history = (SELECT jsonb_agg(entry || jsonb_build_object('at', begun + make_interval(mins => $3 * (place - 1)::integer)) ORDER BY place)
+			                     FROM jsonb_array_elements(claim.history) WITH ORDINALITY AS step (entry, place))
+			   FROM (SELECT clock_timestamp() - make_interval(hours => $2)) AS past (begun)
+			  WHERE delivery_id = $1`,
+			[deliveryId, hours, minutesBetween],
+		);
+	}
+
+	/** Makes so many more claims of one, named after it. */
+	async copy(deliveryId: string, count: number): Promise<void> {
+		await this.pool.query(
+			`INSERT INTO public.${this.name}
+			 SELECT (jsonb_populate_record(claim, jsonb_build_object('delivery_id', claim.delivery_id || '-' || number))).*
+			   FROM public.${this.name} AS claim, generate_series(1, $2::integer) AS number
+			  WHERE delivery_id = $1`,
+			[deliveryId, count],
+		);
+	}
+
+	/** A statement about the desk's own claim table, which it names `claims`. */
+	async sql(statement: string): Promise<void> {
+		await this.pool.query(statement.replaceAll('claims', `public.${this.name}`));
+	}
+
+	async row(deliveryId: string): Promise<DecidedRow> {
+		const { rows } = await this.pool.query<DecidedRow>(
+			`SELECT state, version, attempt, outcome_reference AS reference, resolved_by AS "resolvedBy", history FROM public.${this.name} WHERE delivery_id = $1`,
+			[deliveryId],
+		);
+		if (rows.length !== 1) throw new Error(`There are ${rows.length} claims of ${deliveryId}`);
+		return rows[0];
+	}
+}
+
+interface Example {
+	nodes: PlannedNode[];
+	connections: Record<string, { main: Array<Array<{ node: string }>> }>;
+	settings: Record<string, unknown>;
+}
+
+/** The example as it is imported; only its address and its credentials are the test's own. */
+function planOfExample(example: string, webhookPath: string, { claimStoreApi, httpBasicAuth }: Record<string, Credential | undefined>): WorkflowPlan {
+	const { nodes, connections, settings } = JSON.parse(example) as Example;
+	return {
+		name: `Operator Desk at ${webhookPath}`,
+		nodes: nodes.map((one): PlannedNode => {
+			if (one.parameters.path === 'claim-desk') return { ...one, parameters: { ...one.parameters, path: webhookPath }, extra: { webhookId: randomUUID(), credentials: { httpBasicAuth } } };
+			return one.type.startsWith('n8n-nodes-idempotent-claim.') ? { ...one, extra: { credentials: { claimStoreApi } } } : one;
+		}),
+		wires: Object.entries(connections).flatMap(([from, { main }]) => main.flatMap((targets, output) => targets.map((target) => `${from}:${output} > ${target.node}`))),
+		settings,
+	};
+}
+
+/** What makes the desk's claims: a run that ends as the delivery asks for, an inbox that only stores, and a run that says later how it ended. */
+function planOfSender(webhookPath: string, claimStoreApi: Credential): WorkflowPlan {
+	const withStore = (planned: PlannedNode): PlannedNode => ({ ...planned, extra: { credentials: { claimStoreApi } } });
+	const named = (name: string, planned: PlannedNode): PlannedNode => ({ ...planned, name });
+	const identity = { source: '={{ $json.body.source }}', deliveryId: '={{ $json.body.id }}', action: 'create-lead', options: { eventType: 'lead.created' } };
+	const outcome = { outcome: '={{ $json.body.outcome }}', reason: '={{ $json.body.reason }}', outcomeReference: '={{ $json.body.reference }}', retryAfterSeconds: 0 };
+	const asksForOutcome = { id: randomUUID(), leftValue: '={{ $json.body.outcome }}', rightValue: '', operator: { type: 'string', operation: 'exists', singleValue: true } };
+	return {
+		name: `Sender of ${webhookPath}`,
+		nodes: [
+			named('Sender', webhook(`${webhookPath}-sender`, 'lastNode')),
+			withStore(idempotentClaim(identity)),
+			node('if', 2.2, { conditions: { options: { version: 2, typeValidation: 'strict' }, combinator: 'and', conditions: [asksForOutcome] }, options: {} }),
+			withStore(completeClaim(outcome)),
+			named('Inbox', webhook(`${webhookPath}-inbox`, 'lastNode')),
+			withStore(idempotentClaim({ ...identity, operation: 'receive' }, 'Receive')),
+			named('Run', webhook(`${webhookPath}-finish`, 'lastNode')),
+			withStore(completeClaim({ ...outcome, claimFrom: 'handle', handle: '={{ $json.body.handle }}' }, 'Finish')),
+			node('noOp', 1, {}),
+		],
+		wires: ['Sender > Idempotent Claim', 'Idempotent Claim > if', 'if > Complete Claim', 'if:1 > noOp', 'Inbox > Receive', 'Run > Finish', 'Finish > noOp', 'Finish:1 > noOp'],
+	};
+}
