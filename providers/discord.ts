@@ -25,7 +25,7 @@ export const discord: ProviderPreset = {
 		{
 			what: "Discord's PING, which checks a new address",
 			when: { at: { body: ['type'] }, is: [0] },
-			doFirst: 'Before this node, put an If node that looks whether {{ $json.body.type }} is 0, and answer with Respond to Webhook: No Data, Response Code 204.',
+			doFirst: 'Before this node, put an If node that looks whether $json.body.type is 0, and answer with Respond to Webhook: No Data, Response Code 204.',
 		},
 	],
 	successCode: 204,

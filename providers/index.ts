@@ -24,7 +24,7 @@ import { zoom } from './zoom';
 export type { Part, Place, ProviderPreset } from './preset';
 export { compositeId, partsOf, readDelivery, type Delivery } from './readDelivery';
 export { whyNoDeliveryId } from './whyNoDeliveryId';
-export { daysInWords, deliveryIdInWords, noticeOf, placesInWords, retentionTooShort, sourceInWords, windowInDays } from './words';
+export { comesAgainInShort, daysInWords, deliveryIdInShort, noticesOf, placesInWords, retentionTooShort, sourceInWords, windowInDays } from './words';
 
 /** All presets, in the order in which the editor lists them. */
 export const PRESETS: readonly ProviderPreset[] = [

@@ -13,7 +13,7 @@ export const intercom: ProviderPreset = {
 		{
 			what: "Intercom's test of the address (topic ping), which has no ID",
 			when: { at: { body: ['topic'] }, is: ['ping'] },
-			doFirst: 'Before this node, put an If node that looks whether {{ $json.body.topic }} is ping, and answer with Respond to Webhook: No Data, Response Code 200.',
+			doFirst: 'Before this node, put an If node that looks whether $json.body.topic is ping, and answer with Respond to Webhook: No Data, Response Code 200.',
 		},
 	],
 	source: {

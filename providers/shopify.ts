@@ -9,7 +9,7 @@ export const shopify: ProviderPreset = {
 	retentionDays: 7,
 	comesAgain: { hours: 4, words: 'up to 8 times in 4 hours' },
 	stability: 'documented',
-	caveat: "Each subscription to an event delivers under an ID of its own. To act once per event, whatever the number of subscriptions, set Delivery ID Override to {{ $json.headers['x-shopify-event-id'] }}.",
+	caveat: "Each subscription to an event delivers under an ID of its own. To act once per event, whatever the number of subscriptions, set Delivery ID Override to the expression $json.headers['x-shopify-event-id'].",
 	source: {
 		readIn: 'documentation',
 		url: 'https://shopify.dev/docs/apps/build/webhooks/verify-deliveries',

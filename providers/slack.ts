@@ -14,7 +14,7 @@ export const slack: ProviderPreset = {
 		{
 			what: "Slack's challenge (url_verification), which checks a new address",
 			when: { at: { body: ['type'] }, is: ['url_verification'] },
-			doFirst: 'Before this node, put an If node that looks whether {{ $json.body.type }} is url_verification, and answer with Respond to Webhook: Text, {{ $json.body.challenge }}.',
+			doFirst: 'Before this node, put an If node that looks whether $json.body.type is url_verification, and answer with Respond to Webhook: Text, with the expression $json.body.challenge.',
 		},
 	],
 	source: { readIn: 'copy', url: 'https://docs.slack.dev/apis/events-api/' },

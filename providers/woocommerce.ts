@@ -33,7 +33,7 @@ export const woocommerce: ProviderPreset = {
 		{
 			what: "WooCommerce's test of a new address (webhook_id)",
 			when: { at: { body: ['webhook_id'] } },
-			doFirst: 'Before this node, put an If node that looks whether {{ $json.body.webhook_id }} exists, and answer with Respond to Webhook: No Data, Response Code 200.',
+			doFirst: 'Before this node, put an If node that looks whether $json.body.webhook_id exists, and answer with Respond to Webhook: No Data, Response Code 200.',
 		},
 	],
 	source: {

@@ -10,27 +10,43 @@ export function placeInWords(place: Place): string {
 	return place.as === 'host' ? `the host name in ${field}` : field;
 }
 
-/** Where the delivery ID is: "the header a or the header b", or all parts of a composite one after the other. */
-export function deliveryIdInWords(preset: ProviderPreset): string {
-	return partsOf(preset)
-		.map(({ at }) => placesInWords(at))
-		.join(', ');
-}
-
 export function placesInWords(places: readonly Place[]): string {
 	return places.map(placeInWords).join(' or ');
 }
 
-/** What a person should know who has chosen this provider; null when there is nothing to say. */
-export function noticeOf(preset: ProviderPreset): string | null {
+/** The same in a line, for a list: names alone, and no more than the first parts of a long ID. */
+export function deliveryIdInShort(preset: ProviderPreset): string {
+	const parts = partsOf(preset);
+	if (parts.length === 1) {
+		const [{ at }] = parts;
+		return `${'header' in at[0] ? 'header' : 'field'} ${at.map(nameOf).join(' or ')}`;
+	}
+	const names = parts.map(({ at }) => nameOf(at[0]));
+	return names.length > PARTS_IN_SHORT ? `${names.slice(0, PARTS_IN_SHORT).join(' + ')} + more` : names.join(' + ');
+}
+
+const PARTS_IN_SHORT = 4;
+
+function nameOf(place: Place): string {
+	return 'header' in place ? place.header : (place.body.at(-1) ?? '');
+}
+
+/** For how long a delivery can come again, in a line. */
+export function comesAgainInShort({ comesAgain: { hours } }: ProviderPreset): string {
+	if (hours === null) return 'Comes again, nobody says for how long';
+	if (hours === 0) return 'Never comes again by itself';
+	return `Comes again for up to ${hours > 48 ? daysInWords(Math.ceil(hours / 24)) : hours === 1 ? '1 hour' : `${hours} hours`}`;
+}
+
+/** What a person should know who has chosen this provider, topic by topic. */
+export function noticesOf(preset: ProviderPreset): string[] {
 	const { displayName, caveat, postsArrays, otherRequests = [], stability } = preset;
-	const sentences = [
+	return [
 		...(stability === 'notDocumented' ? [stabilityUnknown(preset)] : []),
 		...(postsArrays ? [`${displayName} posts several events in one array: ${SPLIT_FIRST}`] : []),
 		...(caveat === undefined ? [] : [caveat]),
 		...otherRequests.map(({ what, doFirst }) => `Not a delivery: ${what}. ${doFirst}`),
 	];
-	return sentences.length === 0 ? null : sentences.join(' ');
 }
 
 function stabilityUnknown({ displayName }: ProviderPreset): string {

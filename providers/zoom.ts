@@ -32,7 +32,7 @@ export const zoom: ProviderPreset = {
 			what: "Zoom's check of the address (endpoint.url_validation)",
 			when: { at: { body: ['event'] }, is: ['endpoint.url_validation'] },
 			doFirst:
-				'Before this node, put an If node that looks whether {{ $json.body.event }} is endpoint.url_validation, hash {{ $json.body.payload.plainToken }} with the Crypto node (Hmac, SHA256, HEX, your Secret Token), and answer with Respond to Webhook: JSON with plainToken and encryptedToken. Zoom repeats the check every 72 hours.',
+				'Before this node, put an If node that looks whether $json.body.event is endpoint.url_validation, hash $json.body.payload.plainToken with the Crypto node (Hmac, SHA256, HEX, your Secret Token), and answer with Respond to Webhook: JSON with plainToken and encryptedToken. Zoom repeats the check every 72 hours.',
 		},
 	],
 	source: {

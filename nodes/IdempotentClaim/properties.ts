@@ -1,14 +1,14 @@
 import type { INodeProperties } from 'n8n-workflow';
-import { daysInWords, deliveryIdInWords, noticeOf, PRESETS, retentionTooShort, windowInDays } from '../../providers';
+import { comesAgainInShort, deliveryIdInShort, noticesOf, PRESETS, retentionTooShort, windowInDays } from '../../providers';
 import { leaseSecondsProperty, resultFieldProperty } from '../shared/properties';
 
 const presetSlugs = PRESETS.map(({ slug }) => slug);
 
 /** What is to be known about the chosen sender, before anything runs. */
-const senderNotices = PRESETS.flatMap((preset): INodeProperties[] => {
-	const text = noticeOf(preset);
-	return text === null ? [] : [{ displayName: text, name: 'aboutSender', type: 'notice', default: '', displayOptions: { show: { provider: [preset.slug] } } }];
-});
+const senderNotices = PRESETS.flatMap((preset) =>
+	// A notice for each topic: n8n takes line breaks out of them.
+	noticesOf(preset).map((text): INodeProperties => ({ displayName: text, name: 'aboutSender', type: 'notice', default: '', displayOptions: { show: { provider: [preset.slug] } } })),
+);
 
 /** Beside a Retention that was set below the sender's window. A day is the least, so shorter windows cannot be missed. */
 const retentionNotices = PRESETS.flatMap((preset): INodeProperties[] => {
@@ -158,7 +158,8 @@ export const properties: INodeProperties[] = [
 			...PRESETS.map((preset) => ({
 				name: preset.displayName,
 				value: preset.slug,
-				description: `Delivery ID: ${deliveryIdInWords(preset)}. Comes again ${preset.comesAgain.words}. Remembered for ${daysInWords(preset.retentionDays)}.`,
+				// The list shows two lines, about a hundred characters.
+				description: `ID: ${deliveryIdInShort(preset)}. ${comesAgainInShort(preset)}.`,
 			})),
 		],
 		description: 'Who sends the deliveries',

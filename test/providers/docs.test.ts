@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { daysInWords, noticeOf, partsOf, PRESETS, sourceInWords, type Place, type ProviderPreset } from '../../providers';
+import { daysInWords, noticesOf, partsOf, PRESETS, sourceInWords, type Place, type ProviderPreset } from '../../providers';
 
 /** The tables of docs/providers.md say what the presets say. When they do not, the failure shows the lines to put there. */
 
@@ -47,7 +47,7 @@ function nameOf(place: Place): string {
 
 /** Without what the column before says already. */
 function whatToKnow(preset: ProviderPreset): string {
-	return noticeOf({ ...preset, stability: 'documented' }) ?? '';
+	return noticesOf({ ...preset, stability: 'documented' }).join(' ');
 }
 
 function source({ source }: ProviderPreset): string {
