@@ -1,0 +1,167 @@
+import fc from 'fast-check';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Pool } from 'pg';
+import { sandboxAddress } from './support/address';
+import { LeadEvents, newEvent, type LeadEvent } from './support/leadEvents';
+import { until } from './support/until';
+
+/**
+ * n8n is killed (SIGKILL) under deliveries to the examples; recovery, which is all in the examples, makes one lead of each.
+ *
+ *   KILLED_INBOX_SEED=… npm run test:e2e -- killed.inbox     the same random moments once more
+ */
+
+const SEED = Number(process.env.KILLED_INBOX_SEED ?? Date.now() % 1_000_000_000);
+const DELIVERIES = 500;
+const KILLS = 10;
+/** When n8n is killed, counted from when it is up, or every other time from when recovery has got something done: n8n's triggers wake up some ten seconds later. */
+const KILLED_AFTER_MS = { min: 200, max: 6_000 };
+/** A delivery every so often, so that they are not all there before the last kill. */
+const PACE_MS = 200;
+const SENDERS_AT_ONCE = 12;
+const SENDER_WAITS_MS = 10_000;
+const SENDER_COMES_AGAIN_MS = 1_000;
+const SECONDS_TO_SETTLE = 600;
+
+const events = new LeadEvents();
+const store = new Pool({ ...sandboxAddress().claimStoreDatabase, max: 2 });
+
+afterAll(async () => {
+	await events.destination.behave('work');
+	await events.close();
+	await store.end();
+});
+
+async function order(what: 'kill' | 'restart'): Promise<void> {
+	const response = await fetch(`${sandboxAddress().controlUrl}/${what}`, { method: 'POST' });
+	if (!response.ok) throw new Error(`n8n could not be told to ${what}: ${await response.text()}`);
+}
+
+/** Kills n8n, and waits until nothing that it sent to the claim store is still being carried out. */
+async function killN8n(): Promise<void> {
+	await order('kill');
+	await until('nobody is connected to the claim store', 30, async () => {
+		const { rows } = await store.query(`SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'n8n-nodes-idempotent-claim'`);
+		return rows.length === 0;
+	});
+}
+
+test('killed while the action is under way: n8n has the claims reported when it is back, and each becomes one lead', async () => {
+	const guarded = newEvent();
+	const stored = newEvent();
+	await events.destination.behave('hang');
+	const answer = events.send('guarded-webhook', guarded);
+	expect(await events.send('durable-inbox', stored)).toBe(200);
+	await until('both requests hang', 60, async () => (await events.destination.calls(guarded.lead.email)) + (await events.destination.calls(stored.lead.email)) === 2);
+	await killN8n();
+	expect(await answer).toBe('no answer');
+	await events.destination.behave('work');
+	await order('restart');
+
+	for (const event of [guarded, stored]) {
+		// Their leases are not over: it is the error workflow that n8n runs for what it finds unfinished.
+		await events.whenIn('completed', event);
+		const found = await events.found(event);
+		expect(found).toEqual({ state: 'completed', attempt: 2, reference: found.leads[0], reason: null, leads: [expect.stringMatching(/^\d+$/)] });
+		expect((await events.story(event)).slice(-5)).toEqual([
+			expect.stringMatching(/^outcome_uncertain \(Execution \d+ failed at "Create Lead": /),
+			'outcome_uncertain (reconciliation)',
+			'retryable_failure (Looked up at the destination: not there)',
+			'processing (retry)',
+			'completed',
+		]);
+		expect(await events.send('durable-inbox', event)).toBe(200);
+		expect((await events.found(event)).leads).toEqual(found.leads);
+	}
+}, 300_000);
+
+test(`killed ${KILLS} times under ${DELIVERIES} deliveries: one lead of each, or a person is told why not (seed ${SEED})`, async () => {
+	const deliveries = Array.from({ length: DELIVERIES }, () => newEvent());
+	const rows = async () => await rowsOf(deliveries.map(({ id }) => id));
+	const completed = async () => (await rows()).filter(({ state }) => state === 'completed').length;
+	const sending = sendAll(deliveries);
+
+	const kills: string[] = [];
+	let workCutOff = 0;
+	for (const [turn, ms] of fc.sample(fc.integer(KILLED_AFTER_MS), { seed: SEED, numRuns: KILLS }).entries()) {
+		const inRecovery = turn % 2 === 1;
+		const doneBefore = await completed();
+		if (inRecovery) await until('recovery gets something done', 120, async () => (await completed()) > doneBefore);
+		await sleep(ms);
+		await killN8n();
+		const states = countBy(await rows(), ({ state }) => state);
+		workCutOff += (states.processing ?? 0) + (states.outcome_uncertain ?? 0);
+		kills.push(`${ms} ms after ${inRecovery ? 'recovery began' : 'its start'}: ${inWords(states)}`);
+		expect(states.completed ?? 0).toBeLessThan(DELIVERIES);
+		await endLeases();
+		await order('restart');
+	}
+	const repeats = await sending;
+	await until('nothing is left to be done', SECONDS_TO_SETTLE, async () => (await rows()).filter(({ state }) => state === 'completed' || state === 'needs_review').length === DELIVERIES);
+
+	const records = await rows();
+	const leads = await events.destination.leads({});
+	const verdicts = records.map(({ deliveryId, state, reference, reason }) => {
+		const ids = leads.filter((lead) => lead.deliveryId === deliveryId).map(({ id }) => id);
+		if (ids.length > 1) return `doubled: ${deliveryId} has the leads ${ids.join(', ')}`;
+		if (state === 'completed') return ids[0] === reference ? 'one lead' : `wrong: ${deliveryId} names ${reference} and has ${ids[0]}`;
+		return reason ? 'waits for a person' : `wrong: ${deliveryId} waits without a reason`;
+	});
+	console.log(`Seed ${SEED}. n8n was killed:\n  ${kills.join('\n  ')}\nThe sender had to come again ${repeats} times. In the end: ${inWords(countBy(verdicts, String))}; attempts: ${inWords(countBy(records, ({ attempt }) => String(attempt)))}.`);
+	// Doubled is none at all: a dead n8n's request is at the destination before the look-up, or never will be.
+	expect(verdicts.filter((verdict) => verdict !== 'one lead' && verdict !== 'waits for a person')).toEqual([]);
+	expect(records.map(({ deliveryId }) => deliveryId)).toEqual(deliveries.map(({ id }) => id).sort());
+	expect(workCutOff).toBeGreaterThan(0);
+}, 1_800_000);
+
+/** Like a real sender: delivers at a steady pace, and each delivery again until it hears 200. @returns how often it had to come again */
+async function sendAll(deliveries: LeadEvent[]): Promise<number> {
+	let repeats = 0;
+	const deliver = async (event: LeadEvent) => {
+		while ((await events.send('durable-inbox', event, SENDER_WAITS_MS)) !== 200) {
+			repeats += 1;
+			await sleep(SENDER_COMES_AGAIN_MS);
+		}
+	};
+	const underWay = new Set<Promise<void>>();
+	for (const event of deliveries) {
+		while (underWay.size >= SENDERS_AT_ONCE) await Promise.race(underWay);
+		const delivery = deliver(event).finally(() => underWay.delete(delivery));
+		underWay.add(delivery);
+		await sleep(PACE_MS);
+	}
+	await Promise.all(underWay);
+	return repeats;
+}
+
+interface Row {
+	deliveryId: string;
+	state: string;
+	attempt: number;
+	reference: string | null;
+	reason: string | null;
+}
+
+async function rowsOf(deliveryIds: string[]): Promise<Row[]> {
+	const { rows } = await store.query<Row>(
+		`SELECT delivery_id AS "deliveryId", state, attempt, outcome_reference AS reference, outcome_reason AS reason
+		   FROM public.idempotent_claims
+		  WHERE delivery_id = ANY ($1)
+		  ORDER BY delivery_id`,
+		[deliveryIds],
+	);
+	return rows;
+}
+
+/** What was under a lease belonged to the dead: ends the leases, as time would. */
+async function endLeases(): Promise<void> {
+	await store.query(`UPDATE public.idempotent_claims SET lease_expires_at = now() - interval '1 s' WHERE state IN ('processing', 'outcome_uncertain') AND lease_expires_at > now()`);
+}
+
+function countBy<Item>(items: Item[], keyOf: (item: Item) => string): Record<string, number> {
+	const counts: Record<string, number> = {};
+	for (const item of items) counts[keyOf(item)] = (counts[keyOf(item)] ?? 0) + 1;
+	return counts;
+}
+
+const inWords = (counts: Record<string, number>) => Object.entries(counts).map(([what, count]) => `${count} ${what}`).join(', ') || 'nothing';
