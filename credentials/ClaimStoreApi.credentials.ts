@@ -2,6 +2,9 @@ import type { ICredentialType, INodeProperties } from 'n8n-workflow';
 
 const withFields = { show: { connectWith: ['fields'] } };
 const withTls = { hide: { tls: ['disable'] } };
+const withTunnel = { show: { sshTunnel: [true] } };
+const withSshPassword = { show: { sshTunnel: [true], sshAuthenticateWith: ['password'] } };
+const withSshKey = { show: { sshTunnel: [true], sshAuthenticateWith: ['privateKey'] } };
 
 export class ClaimStoreApi implements ICredentialType {
 	name = 'claimStoreApi';
@@ -63,6 +66,40 @@ export class ClaimStoreApi implements ICredentialType {
 		{ displayName: 'Client Certificate', name: 'clientCertificate', type: 'string', typeOptions: { rows: 4, password: true }, default: '', displayOptions: withTls, description: 'Where the server asks clients for one' },
 		// eslint-disable-next-line @n8n/community-nodes/credential-unnecessary-password -- it is a private key
 		{ displayName: 'Client Key', name: 'clientKey', type: 'string', typeOptions: { rows: 4, password: true }, default: '', displayOptions: withTls, description: 'The private key of the client certificate' },
+		// From here to the passphrase, the names are those of n8n's own Postgres credential.
+		{
+			displayName: 'SSH Tunnel',
+			name: 'sshTunnel',
+			type: 'boolean',
+			default: false,
+			description: 'Whether to reach the database through an SSH server. Its host and port, above, are then those that the SSH server sees.',
+		},
+		{
+			displayName: 'SSH Authenticate With',
+			name: 'sshAuthenticateWith',
+			type: 'options',
+			default: 'password',
+			options: [
+				{ name: 'Password', value: 'password' },
+				{ name: 'Private Key', value: 'privateKey' },
+			],
+			displayOptions: withTunnel,
+		},
+		{ displayName: 'SSH Host', name: 'sshHost', type: 'string', default: '', placeholder: 'e.g. ssh.example.com', displayOptions: withTunnel },
+		{ displayName: 'SSH Port', name: 'sshPort', type: 'number', default: 22, displayOptions: withTunnel },
+		{ displayName: 'SSH User', name: 'sshUser', type: 'string', default: '', placeholder: 'e.g. tunnel', displayOptions: withTunnel },
+		{ displayName: 'SSH Password', name: 'sshPassword', type: 'string', typeOptions: { password: true }, default: '', displayOptions: withSshPassword },
+		{
+			displayName: 'SSH Private Key',
+			name: 'privateKey',
+			type: 'string',
+			typeOptions: { rows: 4, password: true },
+			default: '',
+			placeholder: 'e.g. -----BEGIN OPENSSH PRIVATE KEY-----',
+			displayOptions: withSshKey,
+			description: 'Its public key must be allowed on the SSH server for this user',
+		},
+		{ displayName: 'SSH Key Passphrase', name: 'passphrase', type: 'string', typeOptions: { password: true }, default: '', displayOptions: withSshKey, description: 'Where the key has one' },
 		{ displayName: 'Schema', name: 'schema', type: 'string', default: 'public', description: 'Schema of the claim table' },
 		{ displayName: 'Table', name: 'table', type: 'string', default: 'idempotent_claims', description: 'Name of the claim table' },
 		{

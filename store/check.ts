@@ -1,5 +1,6 @@
 import { Connection, type Row } from './connection/connection';
 import type { ConnectionSettings } from './connection/settings';
+import type { OpenLine } from './connection/tunnel';
 import { asClaimError } from './errors';
 import { CLAIM_COLUMNS, CLAIM_TABLE, isBehind, versionTrouble, type TableDefinition } from './table/claimTable';
 import { inspectTable } from './table/inspection';
@@ -16,8 +17,8 @@ export interface StoreCheck {
 const CHECK_TIMEOUT_MS = 10_000;
 
 /** Looks at server and table over a connection of its own, which is closed again. Changes nothing; never throws. */
-export async function checkStore(settings: ConnectionSettings, definition: TableDefinition = CLAIM_TABLE): Promise<StoreCheck> {
-	const connection = new Connection({ ...settings, maxConnections: 1, timeoutMs: Math.min(settings.timeoutMs, CHECK_TIMEOUT_MS) });
+export async function checkStore(settings: ConnectionSettings, definition: TableDefinition = CLAIM_TABLE, openLine?: OpenLine): Promise<StoreCheck> {
+	const connection = new Connection({ ...settings, maxConnections: 1, timeoutMs: Math.min(settings.timeoutMs, CHECK_TIMEOUT_MS) }, undefined, openLine);
 	try {
 		return await inspect(connection, definition);
 	} catch (failure) {

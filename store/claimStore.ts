@@ -1,6 +1,7 @@
 import { claimDeliveries, type ClaimAnswer } from './claim';
 import { Connection } from './connection/connection';
 import { settingsKey, type ConnectionSettings } from './connection/settings';
+import type { OpenLine } from './connection/tunnel';
 import type { OutcomeKind } from './decisions';
 import type { Ownership } from './handle';
 import type { Identity } from './identity';
@@ -88,18 +89,19 @@ export class ClaimStore {
 	}
 }
 
-export function openClaimStore(settings: ConnectionSettings, onDrop?: (line: string) => void): ClaimStore {
-	return new ClaimStore(new ClaimTable(new Connection(settings, onDrop)));
+/** @param openLine the way through the tunnel that the settings ask for */
+export function openClaimStore(settings: ConnectionSettings, onDrop?: (line: string) => void, openLine?: OpenLine): ClaimStore {
+	return new ClaimStore(new ClaimTable(new Connection(settings, onDrop, openLine)));
 }
 
 /** Stores of edited credentials stay until as many newer ones are in use; their idle connections close by themselves. */
 const MAX_STORES = 20;
 const stores = new Map<string, ClaimStore>();
 
-/** The store of these settings in this process: one pool per credential, shared by all executions. */
-export function sharedClaimStore(settings: ConnectionSettings, onDrop: (line: string) => void): ClaimStore {
+/** The store of these settings in this process: one pool per credential, shared by all executions. What it is given it keeps. */
+export function sharedClaimStore(settings: ConnectionSettings, onDrop: (line: string) => void, openLine?: OpenLine): ClaimStore {
 	const key = settingsKey(settings);
-	const store = stores.get(key) ?? openClaimStore(settings, onDrop);
+	const store = stores.get(key) ?? openClaimStore(settings, onDrop, openLine);
 	// Re-inserted, so that the first of the map is the one that was not used for longest.
 	stores.delete(key);
 	stores.set(key, store);

@@ -1,9 +1,10 @@
-import { Client, Pool, type PoolClient } from 'pg';
+import { Client, Pool, type ClientConfig, type PoolClient } from 'pg';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ClaimError, outcomeUnknown } from '../errors';
 import { connectionFailure, isHeldByAnother, isRefusal, isSafeToRepeat, sqlStateOf, statementFailure } from './failures';
 import { Places } from './places';
 import type { ConnectionSettings } from './settings';
+import { TunnelStream, type OpenLine } from './tunnel';
 
 /** A row as the server writes it: every value is text or null, whatever type parsers other packages set. */
 export type Row = Record<string, string | null>;
@@ -51,15 +52,22 @@ export class Connection {
 	private readonly connectedAt = new WeakMap<PoolClient, number>();
 	private distrustOlderThan = 0;
 
-	/** @param onDrop is told when the server drops an idle connection; one line for the log, no secrets in it */
+	/**
+	 * @param onDrop is told when the server drops an idle connection; one line for the log, no secrets in it
+	 * @param openLine the way through the tunnel that the settings ask for
+	 */
 	constructor(
 		readonly settings: ConnectionSettings,
 		onDrop: (line: string) => void = () => {},
+		openLine?: OpenLine,
 	) {
+		if (settings.tunnel && !openLine) throw new Error('These settings need a way through their tunnel');
 		this.lockTimeoutMs = Math.max(50, Math.floor(settings.timeoutMs * 0.8));
 		this.placesToWait = new Places(Math.max(1, Math.floor(settings.maxConnections / 2)));
 		this.pool = new Pool({
 			Client: ClientThatHangsUp,
+			// The driver looks up no name and opens no socket then.
+			stream: openLine && (() => new TunnelStream(openLine)),
 			host: settings.host,
 			port: settings.port,
 			database: settings.database,
@@ -227,6 +235,27 @@ export class Connection {
 
 /** The driver leaves the line open when it ends a login by itself (no password given); the server would keep it for a minute. */
 class ClientThatHangsUp extends Client {
+	private readonly line: DriverLine;
+	private readonly tunnel: TunnelStream | undefined;
+
+	constructor(config?: ClientConfig) {
+		super(config);
+		this.line = (this as unknown as { connection: DriverLine }).connection;
+		// Looked at now: TLS puts a stream of its own in this place.
+		if (this.line.stream instanceof TunnelStream) this.tunnel = this.line.stream;
+	}
+
+	/** The pool says when the process need not stay alive for this client; TLS over a tunnel does not pass that on. */
+	ref(): void {
+		this.line.ref();
+		this.tunnel?.ref();
+	}
+
+	unref(): void {
+		this.line.unref();
+		this.tunnel?.unref();
+	}
+
 	override connect(): Promise<Client>;
 	override connect(callback: ConnectCallback): void;
 	override connect(callback?: ConnectCallback): Promise<Client> | void {
@@ -238,6 +267,13 @@ class ClientThatHangsUp extends Client {
 		const report = callback as (failure: Error | null, client?: Client) => void;
 		connected.then((client) => report(null, client), report);
 	}
+}
+
+/** The driver's own object behind a client; its types do not name it. */
+interface DriverLine {
+	stream: unknown;
+	ref(): void;
+	unref(): void;
 }
 
 type ConnectCallback = ((failure: Error) => void) | ((failure: null, client: Client) => void);

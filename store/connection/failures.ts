@@ -38,6 +38,8 @@ export function sqlStateOf(failure: unknown): string | undefined {
 /** Why no connection could be had. */
 export function connectionFailure(failure: unknown, settings: ConnectionSettings): ClaimError {
 	if (failure instanceof ClaimError) return failure;
+	// The pool puts an error of its own around what a connection waited for when its time was over.
+	if (failure instanceof Error && failure.cause instanceof ClaimError) return failure.cause;
 	const { code, message } = describe(failure);
 	const place = `${settings.host}:${settings.port}`;
 	if (isSqlState(code)) return serverRefusedConnection(code, message, settings);
@@ -47,6 +49,9 @@ export function connectionFailure(failure: unknown, settings: ConnectionSettings
 		return new ClaimError('store_misconfigured', `The encrypted connection to ${place} failed: ${tlsReason(code, message)}`, {
 			hint: 'Check TLS in the Claim Store credential: Verify Full needs the CA that signed the server\'s certificate and the host name that is in it; choose Disable only if the server has no TLS.',
 		});
+	}
+	if (settings.tunnel) {
+		return new ClaimError('store_unreachable', `No connection to PostgreSQL at ${place} through the SSH server (${networkReason(code)})`, { hint: SEEN_FROM_THERE });
 	}
 	return new ClaimError('store_unreachable', `No connection to PostgreSQL at ${place} (${networkReason(code)})`, {
 		hint: 'Check that the server is running and that host and port are right. In Docker, use the service\'s name, not localhost.',
@@ -171,7 +176,11 @@ const NETWORK_REASONS: Readonly<Record<string, string>> = {
 	EPIPE: 'the line was cut',
 };
 
-function networkReason(code: string | undefined): string {
+/** What to look at when the database is not reached from where an SSH tunnel ends. */
+export const SEEN_FROM_THERE = 'Host and Port are seen from the SSH server (localhost is the SSH server itself): check that they are right there, that the database runs, and that its firewall lets the SSH server in.';
+
+/** Why a server is not reached, by the operating system's code. */
+export function networkReason(code: string | undefined): string {
 	return (code !== undefined && NETWORK_REASONS[code]) || 'no answer in time, or the line was cut';
 }
 
@@ -199,7 +208,7 @@ interface FailureDescription {
 	message: string;
 }
 
-function describe(failure: unknown): FailureDescription {
+export function describe(failure: unknown): FailureDescription {
 	if (failure === null || typeof failure !== 'object') return { code: undefined, severity: undefined, message: '' };
 	const { code, severity, message, errors } = failure as Record<string, unknown>;
 	// Node tries several addresses of one name and then throws an AggregateError without a code of its own.

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ConnectionOptions } from 'node:tls';
 import { ClaimError } from '../errors';
-import { readCertificates, readPrivateKey } from './pem';
+import { readCertificates, readPrivateKey, readSshPrivateKey } from './pem';
 
 /** How to reach the claim store, as a person enters it (the credential `claimStoreApi`). */
 export interface ClaimStoreCredential {
@@ -17,6 +17,15 @@ export interface ClaimStoreCredential {
 	caCertificate?: string;
 	clientCertificate?: string;
 	clientKey?: string;
+	/** Whether the database is reached through an SSH server; Host and Port are then seen from there. */
+	sshTunnel?: boolean;
+	sshAuthenticateWith?: 'password' | 'privateKey';
+	sshHost?: string;
+	sshPort?: number;
+	sshUser?: string;
+	sshPassword?: string;
+	privateKey?: string;
+	passphrase?: string;
 	schema?: string;
 	table?: string;
 	/** Whether the table is created and upgraded when needed; otherwise a DBA does it. */
@@ -38,11 +47,21 @@ export interface ConnectionSettings {
 	readonly ssl: false | ConnectionOptions;
 	/** Server options of a connection string (`options=…`), as some hosted databases want them. */
 	readonly options: string | undefined;
+	/** The SSH server through which `host` and `port` are reached, if any. */
+	readonly tunnel: TunnelSettings | undefined;
 	readonly schema: string;
 	readonly table: string;
 	readonly createTable: boolean;
 	readonly maxConnections: number;
 	readonly timeoutMs: number;
+}
+
+/** How to log in to an SSH server. */
+export interface TunnelSettings {
+	readonly host: string;
+	readonly port: number;
+	readonly user: string;
+	readonly login: { readonly password: string } | { readonly privateKey: string; readonly passphrase: string | undefined };
 }
 
 interface Address {
@@ -77,6 +96,7 @@ export function readSettings(credential: ClaimStoreCredential): ConnectionSettin
 		password: address.password,
 		ssl: tlsOptions(address.tls, credential),
 		options: address.options,
+		tunnel: readTunnel(credential, address),
 		schema: readName('Schema', credential.schema, 'public'),
 		table: readName('Table', credential.table, 'idempotent_claims'),
 		createTable: credential.createTable ?? true,
@@ -94,6 +114,11 @@ const TEXTS = (credential: ClaimStoreCredential): Array<[string, unknown]> => [
 	['CA Certificate', credential.caCertificate],
 	['Client Certificate', credential.clientCertificate],
 	['Client Key', credential.clientKey],
+	['SSH Host', credential.sshHost],
+	['SSH User', credential.sshUser],
+	['SSH Password', credential.sshPassword],
+	['SSH Private Key', credential.privateKey],
+	['SSH Key Passphrase', credential.passphrase],
 	['Schema', credential.schema],
 	['Table', credential.table],
 ];
@@ -105,7 +130,7 @@ export function settingsKey(settings: ConnectionSettings): string {
 
 function addressFromFields(credential: ClaimStoreCredential): Address {
 	const host = readEntry('Host', credential.host, 'localhost');
-	if (/[@/?#]/.test(host) && !host.startsWith('/')) {
+	if (!isHostName(host) && !host.startsWith('/')) {
 		throw misconfigured('Host is not a host name', 'Fill in only the name or address of the server. For a whole connection string choose Connect With: Connection String.');
 	}
 	return {
@@ -204,6 +229,38 @@ function tlsOptions(mode: TlsMode, credential: ClaimStoreCredential): false | Co
 		throw misconfigured('Only one of Client Certificate and Client Key is filled in', 'Fill in both, or neither.');
 	}
 	return { rejectUnauthorized: mode === 'verifyFull', ca: readCertificates('CA Certificate', credential.caCertificate), cert: certificate, key };
+}
+
+function readTunnel(credential: ClaimStoreCredential, address: Address): TunnelSettings | undefined {
+	const wanted: unknown = credential.sshTunnel ?? false;
+	// Read strictly: a tunnel that somebody meant must not be left out without a word.
+	if (typeof wanted !== 'boolean') throw misconfigured('SSH Tunnel is neither on nor off', 'Correct SSH Tunnel in the Claim Store credential; an expression there must give true or false.');
+	if (!wanted) return undefined;
+	if (address.host.startsWith('/')) throw misconfigured('Host is the path of a socket, which no SSH tunnel leads to', 'Fill in the name or address of the database as the SSH server sees it, e.g. localhost.');
+	const host = readEntry('SSH Host', credential.sshHost, '');
+	if (!isHostName(host)) throw misconfigured('SSH Host is not a host name', 'Fill in only the name or address of the SSH server; user and port have fields of their own.');
+	return {
+		host,
+		port: readWholeNumber('SSH Port', credential.sshPort, 22, 1, 65_535),
+		user: readEntry('SSH User', credential.sshUser, ''),
+		login: readSshLogin(credential),
+	};
+}
+
+function readSshLogin(credential: ClaimStoreCredential): TunnelSettings['login'] {
+	const way = credential.sshAuthenticateWith ?? 'password';
+	if (way === 'password') {
+		if (!credential.sshPassword) throw misconfigured('SSH Password is empty', 'Fill in SSH Password in the Claim Store credential, or choose SSH Authenticate With: Private Key.');
+		return { password: credential.sshPassword };
+	}
+	if (way !== 'privateKey') throw misconfigured('SSH Authenticate With is not one of those offered', 'Choose Password or Private Key.');
+	const privateKey = readSshPrivateKey('SSH Private Key', credential.privateKey);
+	if (privateKey === undefined) throw misconfigured('SSH Private Key is empty', 'Fill in SSH Private Key in the Claim Store credential, or choose SSH Authenticate With: Password.');
+	return { privateKey, passphrase: credential.passphrase || undefined };
+}
+
+function isHostName(text: string): boolean {
+	return !/[@/?#]/.test(text);
 }
 
 function readEntry(name: string, value: string | undefined, fallback: string): string {

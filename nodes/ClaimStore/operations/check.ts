@@ -2,7 +2,7 @@ import type { IDataObject, INodeProperties } from 'n8n-workflow';
 import { checkStore } from '../../../store/check';
 import type { SelfTest } from '../../../store/selfTest';
 import { errorInWords } from '../../shared/claimField';
-import { connectionSettingsOf } from '../../shared/claimStore';
+import { wayToStore } from '../../shared/claimStore';
 import { readParameter, readSwitch } from '../../shared/parameters';
 import { shownFor, type StoreOperation } from '../operation';
 
@@ -23,7 +23,8 @@ export const check: StoreOperation = {
 	prepare({ context, run, itemIndex, store }) {
 		const withSelfTest = readSwitch('Self-Test', readParameter(context, 'selfTest', 'Self-Test', itemIndex));
 		return async () => {
-			const { summary, problems } = await checkStore(await connectionSettingsOf(context));
+			const { settings, openLine } = await wayToStore(context);
+			const { summary, problems } = await checkStore(settings, undefined, openLine);
 			// Without a connection there is nothing to test.
 			const selfTest = withSelfTest && summary !== '' ? await (await store()).test(run.owner) : null;
 			const found = selfTest === null ? problems : [...problems, ...problemsOf(selfTest)];
