@@ -31,10 +31,13 @@ beforeAll(async () => {
 	await until('the desk keeps its key', SECONDS_TO_BE_READY, async () => key === (key = (await desk.formOf('first')).key));
 });
 
+beforeEach(async () => {
+	await desk.sql('DELETE FROM claims');
+});
+
 const pages: Page[] = [];
 afterEach(async () => {
 	for (const page of pages.splice(0)) await page.context().close();
-	await desk.sql('DELETE FROM claims');
 });
 
 afterAll(async () => {
@@ -171,10 +174,10 @@ describe('What is shown', () => {
 
 describe('Decisions', () => {
 	test.each([
-		{ decision: 'Completed', reference: 'lead-4711', state: 'completed', said: 'evt_b is completed now.', step: 'On-call operator recorded it as completed: looked it up · reference lead-4711' },
-		{ decision: 'Release', reference: undefined, state: 'retryable_failure', said: 'evt_b is retryable failure now.', step: 'On-call operator released it for another attempt: looked it up' },
-		{ decision: 'Needs Review', reference: undefined, state: 'needs_review', said: 'evt_b is needs review now.', step: 'On-call operator kept it for review: looked it up' },
-		{ decision: 'No Action Needed', reference: undefined, state: 'completed', said: 'evt_b is completed now.', step: 'On-call operator closed it: no action needed: looked it up' },
+		{ decision: 'Completed', reference: 'lead-4711', state: 'completed', said: 'The state of evt_b is now completed.', step: 'On-call operator recorded it as completed: looked it up · reference lead-4711' },
+		{ decision: 'Release', reference: undefined, state: 'retryable_failure', said: 'The state of evt_b is now retryable failure.', step: 'On-call operator released it for another attempt: looked it up' },
+		{ decision: 'Needs Review', reference: undefined, state: 'needs_review', said: 'The state of evt_b is now needs review.', step: 'On-call operator kept it for review: looked it up' },
+		{ decision: 'No Action Needed', reference: undefined, state: 'completed', said: 'The state of evt_b is now completed.', step: 'On-call operator closed it: no action needed: looked it up' },
 	])('$decision: taken in the browser, told on the page, and in the table', async ({ decision, reference, state, said, step }) => {
 		const wanted = ['evt_a', 'evt_b', 'evt_c'].map((id) => ({ id, outcome: 'outcomeUncertain', reason: 'no answer' }) as const);
 		await desk.deliver(...wanted);
@@ -219,7 +222,7 @@ describe('Decisions', () => {
 		await decide(quick, 'evt_moved', 'Completed', { reason: 'it is there', decidedBy: 'quick operator', reference: 'lead-1' });
 		const decided = await desk.row('evt_moved');
 		expect(await decide(slow, 'evt_moved', 'Release', { reason: 'it is not there', decidedBy: 'slow operator' })).toBe(409);
-		expect(await answerOn(slow)).toContain('evt_moved: it is completed now');
+		expect(await answerOn(slow)).toContain('evt_moved: its state is now completed.');
 		expect((await historyOf(slow.getByRole('alert'))).at(-1)).toContain('quick operator recorded it as completed');
 		expect(await desk.row('evt_moved')).toEqual(decided);
 	});
@@ -263,12 +266,12 @@ describe('Decisions', () => {
 });
 
 describe('Requests from other sites', () => {
-	/** A site of somebody else, on another host name, that holds one page. */
-	async function otherSite(html: string): Promise<{ url: string; close: () => Promise<void> }> {
+	/** A server of somebody else that holds one page. On n8n's own host it is the same site to a browser, and another origin. */
+	async function otherSite(html: string, host = 'localhost'): Promise<{ url: string; close: () => Promise<void> }> {
 		const server = createServer((_request, response) => response.setHeader('content-type', 'text/html').end(html)).listen(0, '127.0.0.1');
 		await once(server, 'listening');
 		return {
-			url: `http://localhost:${(server.address() as AddressInfo).port}/`,
+			url: `http://${host}:${(server.address() as AddressInfo).port}/`,
 			async close() {
 				server.closeAllConnections();
 				server.close();
@@ -301,9 +304,8 @@ describe('Requests from other sites', () => {
 		expect(await desk.row('evt_forged')).toMatchObject({ state: 'completed', resolvedBy: 'somebody else' });
 	});
 
-	test('another site can neither read the key nor frame the desk', async () => {
-		await desk.deliver({ id: 'evt_read', outcome: 'outcomeUncertain', reason: 'no answer' });
-		const site = await otherSite(`<title>Other site</title><iframe src="${desk.url}"></iframe>`);
+	test.each(['localhost', new URL(sandboxAddress().n8nUrl).hostname])('a page on another server at %s can neither read the key nor frame the desk', async (host) => {
+		const site = await otherSite(`<iframe src="${desk.url}"></iframe>`, host);
 		try {
 			const page = await openDesk();
 			await page.goto(site.url);
@@ -404,7 +406,7 @@ describe('A morning', () => {
 		await desk.age('evt_8874', 3);
 		await desk.age('evt_8879', 2);
 
-		for (const [name, options] of [['operator-desk', { viewport: { width: 1100, height: 1500 } }], ['operator-desk-phone', { viewport: { width: PHONE.width, height: 1500 }, deviceScaleFactor: 2 }]] as const) {
+		for (const [name, options] of [['operator-desk', { viewport: { width: 1100, height: 1500 } }], ['operator-desk-phone', { viewport: { width: PHONE.width, height: 1900 }, deviceScaleFactor: 2 }]] as const) {
 			const page = await openDesk(options);
 			const claim = claimOn(page, 'evt_8841');
 			await claim.getByText('It was done').click();
@@ -414,6 +416,7 @@ describe('A morning', () => {
 			await claim.getByRole('button', { name: 'Completed' }).focus();
 			expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(options.viewport.width);
 			expect(await page.getByRole('article').count()).toBe(3);
+			await page.evaluate('scrollTo(0, 0)');
 			await page.screenshot({ path: path.join(RESULTS_FOLDER, `${name}.png`) });
 		}
 	});

@@ -203,9 +203,9 @@ function planOfSender(webhookPath: string, claimStoreApi: Credential): WorkflowP
 			named('Inbox', webhook(`${webhookPath}-inbox`, 'lastNode')),
 			withStore(idempotentClaim({ ...identity, operation: 'receive' }, 'Receive')),
 			named('Run', webhook(`${webhookPath}-finish`, 'lastNode')),
-			withStore(completeClaim({ ...outcome, claimFrom: 'handle', handle: '={{ $json.body.handle }}' }, 'Finish')),
+			withStore(completeClaim({ ...outcome, claimFrom: 'handle', handle: '={{ $json.body.handle }}' }, 'Record Outcome')),
 			node('noOp', 1, {}),
 		],
-		wires: ['Sender > Idempotent Claim', 'Idempotent Claim > if', 'if > Complete Claim', 'if:1 > noOp', 'Inbox > Receive', 'Run > Finish', 'Finish > noOp', 'Finish:1 > noOp'],
+		wires: ['Sender > Idempotent Claim', 'Idempotent Claim > if', 'if > Complete Claim', 'if:1 > noOp', 'Inbox > Receive', 'Run > Record Outcome', 'Record Outcome > noOp', 'Record Outcome:1 > noOp'],
 	};
 }
