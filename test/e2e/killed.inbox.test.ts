@@ -24,9 +24,12 @@ const SENDER_COMES_AGAIN_MS = 1_000;
 const SECONDS_TO_SETTLE = 600;
 
 const events = new LeadEvents();
+/** Ends the sender, which otherwise comes again for ever. */
+let testsAreOver = false;
 const store = new Pool({ ...sandboxAddress().claimStoreDatabase, max: 2 });
 
 afterAll(async () => {
+	testsAreOver = true;
 	await events.destination.behave('work');
 	await events.close();
 	await store.end();
@@ -35,6 +38,14 @@ afterAll(async () => {
 async function order(what: 'kill' | 'restart'): Promise<void> {
 	const response = await fetch(`${sandboxAddress().controlUrl}/${what}`, { method: 'POST' });
 	if (!response.ok) throw new Error(`n8n could not be told to ${what}: ${await response.text()}`);
+}
+
+/**
+ * Like a process manager, starts n8n again when it ends while it starts: n8n 2.41 does so, once, where an execution was killed before
+ * its start was on record (its insights read the time of that start).
+ */
+async function restartN8n(): Promise<void> {
+	await order('restart').catch(async () => await order('restart'));
 }
 
 /** Kills n8n, and waits until nothing that it sent to the claim store is still being carried out. */
@@ -56,7 +67,7 @@ test('killed while the action is under way: n8n has the claims reported when it 
 	await killN8n();
 	expect(await answer).toBe('no answer');
 	await events.destination.behave('work');
-	await order('restart');
+	await restartN8n();
 
 	for (const event of [guarded, stored]) {
 		// Their leases are not over: it is the error workflow that n8n runs for what it finds unfinished.
@@ -94,7 +105,7 @@ test(`killed ${KILLS} times under ${DELIVERIES} deliveries: one lead of each, or
 		kills.push(`${ms} ms after ${inRecovery ? 'recovery began' : 'its start'}: ${inWords(states)}`);
 		expect(states.completed ?? 0).toBeLessThan(DELIVERIES);
 		await endLeases();
-		await order('restart');
+		await restartN8n();
 	}
 	const repeats = await sending;
 	await until('nothing is left to be done', SECONDS_TO_SETTLE, async () => (await rows()).filter(({ state }) => state === 'completed' || state === 'needs_review').length === DELIVERIES);
@@ -118,7 +129,7 @@ test(`killed ${KILLS} times under ${DELIVERIES} deliveries: one lead of each, or
 async function sendAll(deliveries: LeadEvent[]): Promise<number> {
 	let repeats = 0;
 	const deliver = async (event: LeadEvent) => {
-		while ((await events.send('durable-inbox', event, SENDER_WAITS_MS)) !== 200) {
+		while (!testsAreOver && (await events.send('durable-inbox', event, SENDER_WAITS_MS)) !== 200) {
 			repeats += 1;
 			await sleep(SENDER_COMES_AGAIN_MS);
 		}
