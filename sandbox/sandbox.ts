@@ -2,10 +2,11 @@ import path from 'node:path';
 import { Pool } from 'pg';
 import { ensureDatabase, type Database } from './databases';
 import { DestinationClient, startDestination } from './destination';
-import { installN8n } from './install';
+import { installN8n, type N8nInstallation } from './install';
 import { startN8n, type N8nOptions, type RunningN8n } from './n8n';
 import { installIntoN8n, packPackage } from './packedPackage';
 import { checkPortsAreFree } from './ports';
+import type { RunningPostgres } from './postgres';
 import { startPostgresApart } from './postgresProcess';
 import type { Progress } from './progress';
 import { N8nRest } from './rest';
@@ -41,6 +42,8 @@ export interface Sandbox {
 	readonly destination: DestinationClient;
 	/** Where n8n's own output goes. */
 	readonly logFile: string;
+	/** What one more n8n beside this one can be made of. */
+	readonly parts: { installation: N8nInstallation; archive: string; postgres: RunningPostgres };
 	/** SIGKILL, to n8n and its task runners. */
 	killN8n: () => Promise<void>;
 	/** Starts n8n where it does not run; resolves when its workflows are active. */
@@ -65,14 +68,15 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
 
 	try {
 		await stage('Checking that the ports are free', async () => await checkPortsAreFree(ports));
-		const databases = await stage('Starting PostgreSQL', async () => {
+		const { postgres, databases } = await stage('Starting PostgreSQL', async () => {
 			const server = await startPostgresApart({ dataFolder: path.join(dataFolder, 'postgres'), port: ports.postgres });
 			stops.push(server.stop);
-			return {
+			const made = {
 				n8n: await ensureDatabase(server, 'n8n'),
 				claimStore: await ensureDatabase(server, 'claim_store'),
 				crm: await ensureDatabase(server, 'crm'),
 			};
+			return { postgres: server, databases: made };
 		});
 		const claimStore = new Pool(databases.claimStore);
 		claimStore.on('error', () => {});
@@ -123,6 +127,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
 			destinationUrl,
 			destination: new DestinationClient(destinationUrl),
 			logFile,
+			parts: { installation, archive, postgres },
 			killN8n: n8n.kill,
 			restartN8n: n8n.start,
 			lost: n8n.lost,

@@ -21,7 +21,7 @@ export interface SandboxAddress {
 	claimStorePort: number;
 	destinationUrl: string;
 	logFile: string;
-	/** Kills n8n and starts it again, see `sandboxProcess.ts`. */
+	/** Takes orders, see `sandboxProcess.ts`. */
 	controlUrl: string;
 }
 
@@ -29,4 +29,12 @@ export function sandboxAddress(): SandboxAddress {
 	const handedOn = process.env.E2E_SANDBOX;
 	if (!handedOn) throw new Error('No sandbox: run these tests with `npm run test:e2e`, whose globalSetup starts one');
 	return JSON.parse(handedOn) as SandboxAddress;
+}
+
+/** Has the process that holds the sandbox do something, and answers what it says, see `sandboxProcess.ts`. */
+export async function order<Answer>(what: string): Promise<Answer> {
+	const response = await fetch(`${sandboxAddress().controlUrl}/${what}`, { method: 'POST' });
+	const text = await response.text();
+	if (!response.ok) throw new Error(`The order "${what}" could not be carried out: ${text}`);
+	return JSON.parse(text) as Answer;
 }

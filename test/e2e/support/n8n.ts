@@ -32,7 +32,7 @@ const SECONDS_TO_PUBLISH = 30;
 
 /** n8n as its owner uses it, over the editor's own REST interface. */
 export class N8n {
-	readonly rest = Session.ofThisRun();
+	constructor(readonly rest = Session.ofThisRun()) {}
 
 	async create(plan: WorkflowPlan): Promise<SavedWorkflow> {
 		return await this.rest.post<SavedWorkflow>('/rest/workflows', buildWorkflow(plan));
@@ -58,6 +58,11 @@ export class N8n {
 	/** The IDs of a workflow's executions, at most the latest hundred: n8n's list loses some between two pages. */
 	async executionIds({ id }: { id: string }): Promise<string[]> {
 		return await this.latestExecutionIds({ workflowId: id });
+	}
+
+	/** How many executions in one of these states a workflow has, however many. */
+	async executionCount({ id }: { id: string }, ...status: string[]): Promise<number> {
+		return (await this.rest.get<{ count: number }>(`/rest/executions?limit=1&filter=${encodeURIComponent(JSON.stringify({ workflowId: id, status }))}`)).count;
 	}
 
 	/** n8n counts its executions up, over all workflows. */

@@ -5,6 +5,7 @@ import { freePorts } from '../../../sandbox/ports';
 import { createProgress } from '../../../sandbox/progress';
 import { SANDBOX_STAGES, startSandbox, type Sandbox } from '../../../sandbox/sandbox';
 import type { SandboxAddress } from './address';
+import { secondN8n, type SecondN8n } from './secondN8n';
 import { Session } from './session';
 
 /**
@@ -21,23 +22,29 @@ async function main(): Promise<void> {
 	for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {});
 
 	const ports = await freePorts();
-	const sandbox = await startSandbox({ dataFolder: process.argv[2], ports, progress: createProgress(SANDBOX_STAGES), cancelSignal: cancel.signal });
-	const control = await startControl(sandbox);
+	const dataFolder = process.argv[2];
+	const sandbox = await startSandbox({ dataFolder, ports, progress: createProgress(SANDBOX_STAGES), cancelSignal: cancel.signal });
+	const second = secondN8n({ sandbox, claimStorePort: ports.claimStore, dataFolder, cancelSignal: cancel.signal });
+	const control = await startControl(sandbox, second);
 	process.send?.(await describe(sandbox, ports.claimStore, control.url));
 	await ended;
 	await control.stop();
+	await second.stop();
 	await sandbox.stop();
 }
 
-/** Test files are processes of their own; through this they kill n8n and start it again: `POST /kill`, `POST /restart`. */
-async function startControl(sandbox: Sandbox): Promise<{ url: string; stop: () => Promise<void> }> {
-	const orders: Record<string, () => Promise<void>> = { '/kill': sandbox.killN8n, '/restart': sandbox.restartN8n };
+/**
+ * Test files are processes of their own; through this they give orders: `POST /kill` n8n, `POST /restart` it, `POST
+ * /second` starts another one and answers its address, `POST /endSecond`.
+ */
+async function startControl(sandbox: Sandbox, second: SecondN8n): Promise<{ url: string; stop: () => Promise<void> }> {
+	const orders: Record<string, () => Promise<unknown>> = { '/kill': sandbox.killN8n, '/restart': sandbox.restartN8n, '/second': second.start, '/endSecond': second.stop };
 	const server = createServer((request, response) => {
 		const answer = (status: number, text: string) => void response.writeHead(status).end(text);
 		const order = orders[request.url ?? ''];
 		if (order === undefined) return answer(404, 'No such order');
 		order().then(
-			() => answer(200, ''),
+			(result) => answer(200, JSON.stringify(result ?? null)),
 			(failure: Error) => answer(500, failure.message),
 		);
 	}).listen(0, '127.0.0.1');

@@ -11,7 +11,11 @@ export class Session {
 	) {}
 
 	static ofThisRun(): Session {
-		const { n8nUrl, sessionCookie } = sandboxAddress();
+		return Session.of(sandboxAddress());
+	}
+
+	/** A login that another process has made. */
+	static of({ n8nUrl, sessionCookie }: { n8nUrl: string; sessionCookie: string }): Session {
 		return new Session(n8nUrl, sessionCookie);
 	}
 
