@@ -52,8 +52,12 @@ export function lineOpener(tunnel: TunnelSettings, settings: ConnectionSettings,
 	const patienceMs = Math.min(MOST_PATIENCE_MS, Math.max(LEAST_PATIENCE_MS, settings.timeoutMs / 4));
 
 	return async (host, port, signal) => {
-		const connection = connections.get(key) ?? new SshConnection(tunnel, clients, () => connections.delete(key));
-		connections.set(key, connection);
+		let connection = connections.get(key);
+		if (connection === undefined) {
+			const made = new SshConnection(tunnel, clients, () => connections.get(key) === made && connections.delete(key));
+			connection = made;
+			connections.set(key, connection);
+		}
 		return await connection.open({ host, port, settings, signal, patienceMs });
 	};
 }
@@ -76,6 +80,8 @@ interface LoggedIn {
 	drop: () => void;
 	/** Lines that are open. */
 	lines: number;
+	/** While lines are open. */
+	useReports: NodeJS.Timeout | undefined;
 	/** While it is being looked whether it still answers. */
 	doubt: Promise<void> | undefined;
 }
@@ -106,11 +112,11 @@ class SshConnection {
 			for (let tries = 0; tries < MAX_TRIES; tries++) {
 				const client = await beforeTheSignal(this.loggedIn(), wish.signal, () => sshSilent(this.tunnel));
 				const channel = client && (await this.forward(client, wish));
-				if (client && channel) return this.lineOf(client, channel, hold);
+				if (client && channel) return this.lineOf(client, channel, hold, wish.patienceMs);
 			}
 			throw sshLost(this.tunnel);
 		} catch (failure) {
-			hold.unref();
+			hold.end();
 			throw failure;
 		}
 	}
@@ -119,7 +125,7 @@ class SshConnection {
 		if (this.client === undefined) {
 			const client = this.logIn(() => {
 				if (this.client === client) this.client = undefined;
-				this.forgetIfUnused();
+				void this.forgetIfUnused();
 			});
 			this.client = client;
 		}
@@ -163,6 +169,7 @@ class SshConnection {
 			ssh,
 			lost: false,
 			lines: 0,
+			useReports: undefined,
 			doubt: undefined,
 			drop: () => {
 				if (client.lost) return;
@@ -186,6 +193,7 @@ class SshConnection {
 	private async forward(client: LoggedIn, { host, port, settings, signal, patienceMs }: Wish): Promise<Duplex | undefined> {
 		return await new Promise((resolve, reject) => {
 			const giveUp = () => reject(databaseSilent(this.tunnel, settings));
+			if (signal.aborted) return giveUp();
 			// Goes on when the wish is given up: the next one must not meet the same silence.
 			const doubt = setTimeout(() => void this.doubt(client, patienceMs), patienceMs).unref();
 			signal.addEventListener('abort', giveUp, { once: true });
@@ -221,34 +229,35 @@ class SshConnection {
 		await client.doubt;
 	}
 
-	private lineOf(client: LoggedIn, bytes: Duplex, hold: Hold): TunnelLine {
+	private lineOf(client: LoggedIn, bytes: Duplex, hold: Hold, patienceMs: number): TunnelLine {
 		client.lines++;
-		if (client.lines === 1) this.reportUseOf(client);
+		client.useReports ??= setInterval(() => this.clients.reportUse(client.ssh), USE_REPORT_MS).unref();
 		bytes.once('close', () => {
+			hold.end();
 			client.lines--;
-			hold.unref();
+			if (client.lines > 0) return;
+			clearInterval(client.useReports);
+			client.useReports = undefined;
 		});
-		return { bytes, ref: hold.ref, unref: hold.unref };
-	}
-
-	private reportUseOf(client: LoggedIn): void {
-		const timer = setInterval(() => {
-			if (client.lost || client.lines === 0) clearInterval(timer);
-			else this.clients.reportUse(client.ssh);
-		}, USE_REPORT_MS).unref();
+		return { bytes, ref: () => hold.set(true), unref: () => hold.set(false), doubt: () => void this.doubt(client, patienceMs) };
 	}
 
 	private hold(): Hold {
 		let isHeld = false;
+		let isOver = false;
 		const set = (held: boolean) => {
-			if (held === isHeld) return;
+			if (held === isHeld || isOver) return;
 			isHeld = held;
 			this.holds += held ? 1 : -1;
 			this.letTheProcessGo();
-			this.forgetIfUnused();
+		};
+		const end = () => {
+			set(false);
+			isOver = true;
+			void this.forgetIfUnused();
 		};
 		set(true);
-		return { ref: () => set(true), unref: () => set(false) };
+		return { set, end };
 	}
 
 	private letTheProcessGo(): void {
@@ -256,12 +265,17 @@ class SshConnection {
 		else this.socket?.unref();
 	}
 
-	private forgetIfUnused(): void {
+	private async forgetIfUnused(): Promise<void> {
+		await this.closing;
 		if (this.client === undefined && this.holds === 0) this.forget();
 	}
 }
 
-type Hold = Pick<TunnelLine, 'ref' | 'unref'>;
+/** One line's part in whether the process stays alive. */
+interface Hold {
+	set: (held: boolean) => void;
+	end: () => void;
+}
 
 /** Any answer will do: hardly anything listens at that port of the SSH server, and most servers forbid it. */
 async function answers(ssh: SshClient, patienceMs: number): Promise<boolean> {
@@ -283,7 +297,8 @@ async function beforeTheSignal<Result>(promise: Promise<Result>, signal: AbortSi
 	return await new Promise((resolve, reject) => {
 		const giveUp = () => reject(failure());
 		signal.addEventListener('abort', giveUp, { once: true });
-		promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', giveUp));
+		if (signal.aborted) giveUp();
+		void promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', giveUp));
 	});
 }
 

@@ -6,6 +6,8 @@ export interface TunnelLine {
 	/** Keeps the process alive for this line, as a socket's `ref` does. */
 	ref(): void;
 	unref(): void;
+	/** Told when an answer stayed away: looks whether the tunnel answers at all, and gives up one that does not. */
+	doubt(): void;
 }
 
 /**
@@ -25,6 +27,7 @@ export class TunnelStream extends Duplex {
 	private opening: Promise<TunnelLine> | undefined;
 	private line: TunnelLine | undefined;
 	private isReferenced = true;
+	private isOver = false;
 
 	constructor(private readonly open: OpenLine) {
 		// As a socket does: what the server has closed is closed.
@@ -78,6 +81,7 @@ export class TunnelStream extends Duplex {
 
 	/** The line is gone. What it has brought is read first: the server's last words say why it ended. */
 	private closeBehindTheLast(): void {
+		this.isOver = true;
 		if (this.readableEnded) this.destroy();
 		else this.once('end', () => this.destroy());
 	}
@@ -99,6 +103,8 @@ export class TunnelStream extends Duplex {
 
 	override _destroy(failure: Error | null, done: (failure?: Error | null) => void): void {
 		this.givenUp.abort();
+		// Torn off without a goodbye: whoever waited for an answer has lost patience.
+		if (!this.isOver && !this.writableEnded) this.line?.doubt();
 		this.line?.bytes.destroy();
 		// TLS on top destroys this first and says why afterwards: the driver must not hear of the end before.
 		if (this.line !== undefined) setImmediate(() => setImmediate(done, failure));

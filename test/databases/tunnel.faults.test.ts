@@ -124,10 +124,24 @@ describe('the tunnel is cut', () => {
 });
 
 describe('the tunnel falls silent and stays open', () => {
-	test('while it is idle: the next claim finds out and gets a new one, within its time', async () => {
+	test('with a line that is idle: the next claim loses its time for an answer, finds out, and is there again through a new one', async () => {
 		await deliver('d1');
 		ssh.fallSilent();
-		await expectNewOnce('d2', await deliver('d2'));
+		const since = performance.now();
+		const claim = await deliver('d2');
+		// Once more as long is allowed after an answer that stayed away; a fourth of it, and the login, are enough.
+		expect(performance.now() - since).toBeLessThan(TIMEOUT_MS * 1.75);
+		await expectNewOnce('d2', claim);
+		expect(ssh.accepted).toBe(2);
+	});
+
+	test('with no line open: the next claim finds out within its time', async () => {
+		await deliver('d1');
+		ssh.fallSilent();
+		const since = performance.now();
+		const claim = await deliver('d2', { maxConnections: 3 });
+		expect(performance.now() - since).toBeLessThan(TIMEOUT_MS);
+		await expectNewOnce('d2', claim);
 		expect(ssh.accepted).toBe(2);
 	});
 
