@@ -1,8 +1,13 @@
+/** These want a quiet machine for minutes each: `npm run test:e2e:long` runs them, and them alone. */
+const LONG = ['<rootDir>/test/e2e/killed.inbox.test.ts', '<rootDir>/test/e2e/twoInstances.test.ts'];
+const runsLong = process.env.E2E_LONG === '1';
+
 /** `npm run test:e2e`: one real n8n with the packed package in it, for all files, one after the other. */
 module.exports = {
 	rootDir: '../..',
 	testEnvironment: 'node',
-	testMatch: ['<rootDir>/test/e2e/**/*.test.ts'],
+	testMatch: runsLong ? LONG : ['<rootDir>/test/e2e/**/*.test.ts'],
+	testPathIgnorePatterns: ['/node_modules/', ...(runsLong ? [] : LONG)],
 	transform: require('../../jest.config.js').transform,
 	modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/sandbox/node_modules', '<rootDir>/sandbox/.data'],
 	globalSetup: '<rootDir>/test/e2e/support/globalSetup.ts',

@@ -8,7 +8,7 @@ import { until } from './support/until';
 /**
  * n8n is killed (SIGKILL) under deliveries to the examples; recovery, which is all in the examples, makes one lead of each.
  *
- *   KILLED_INBOX_SEED=… npm run test:e2e -- killed.inbox     the same random moments once more
+ *   KILLED_INBOX_SEED=… npm run test:e2e:long -- killed.inbox     the same random moments once more
  */
 
 const SEED = Number(process.env.KILLED_INBOX_SEED ?? Date.now() % 1_000_000_000);
