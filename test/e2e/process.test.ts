@@ -13,6 +13,8 @@ const RUN = randomUUID().slice(0, 8);
 const NEW_CLAIM = 0;
 /** The credential's default. */
 const MAX_CONNECTIONS = 10;
+/** The examples durable-inbox and reconcile-before-retry look for claims every few seconds. */
+const LOOKING = 2;
 const OUR_SESSIONS = `FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'n8n-nodes-idempotent-claim'`;
 
 let n8n: N8n;
@@ -127,7 +129,7 @@ test('the credential is tested while 50 deliveries are in flight: each is claime
 	expect((await stateOf(source)).sort()).toEqual(['warm', ...ids].map((one) => `${one}: completed, 1, done-${one}`).sort());
 	// The server takes a moment to see that the test's own session is over.
 	await until('no session is left but those of the pool', 5, async () => (await sessions()) <= MAX_CONNECTIONS);
-	await until('the pool has let its idle sessions go', 20, async () => (await sessions()) === 0);
+	await until('the pool has let its idle sessions go', 20, async () => (await sessions()) <= LOOKING);
 });
 
 test("n8n's Retry of an execution that failed behind Complete Claim repeats no claim and no outcome", async () => {
