@@ -1,0 +1,199 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { json } from 'node:stream/consumers';
+import { Pool } from 'pg';
+import { order, sandboxAddress } from './support/address';
+import { N8n, type SavedWorkflow } from './support/n8n';
+import type { SecondN8nAddress } from './support/secondN8n';
+import { Session } from './support/session';
+import { until } from './support/until';
+import { claimRecoveryTrigger, completeClaim, idempotentClaim, node, webhook, type PlannedNode, type WorkflowPlan } from './support/workflow';
+
+/**
+ * Two n8n that know nothing of each other work off one claim store. Both poll at the same seconds of the clock, for as
+ * long as something is due. What they emit is noted by a server of this test, past the claim table.
+ */
+
+const SOURCE = `two-instances-${randomUUID().slice(0, 8)}`;
+/** Claims for each poll: about what two n8n get done before the next one, on two cores. */
+const LIMIT = 20;
+/** Where they get less done than that, executions queue up inside n8n, and their claims must not come back meanwhile. */
+const LEASE_SECONDS = 3600;
+const SECONDS_TO_START = 300;
+const SECONDS_TO_RECOVER = 600;
+
+interface Kind {
+	count: number;
+	/** What somebody who broke off has left in the row; without it, the row is as the inbox stored it. */
+	left?: string;
+	/** How the claim is emitted until it is completed: it fails without effect each time but the last. */
+	emitted: string[];
+}
+
+const BEGUN = 'version = 2, attempt = 1';
+const LEASE_OVER = `state = 'processing', lease_expires_at = now() - interval '1 second'`;
+
+const KINDS: Record<string, Kind> = {
+	received: { count: 450, emitted: ['ready, received, version 2, attempt 1'] },
+	failsOnce: { count: 50, emitted: ['ready, received, version 2, attempt 1', 'ready, retry, version 3, attempt 2'] },
+	retryIsDue: { count: 200, left: `${BEGUN}, state = 'retryable_failure', retry_at = now() - interval '1 second'`, emitted: ['ready, retry, version 3, attempt 2'] },
+	takeOver: { count: 100, left: `${BEGUN}, ${LEASE_OVER}, when_lease_expires = 'takeOver'`, emitted: ['ready, lease_expired, version 3, attempt 2'] },
+	leaseOver: { count: 150, left: `${BEGUN}, ${LEASE_OVER}`, emitted: ['reconcile, outcome_uncertain, version 3, attempt 1'] },
+	notDone: { count: 50, left: `${BEGUN}, state = 'outcome_uncertain'`, emitted: ['reconcile, outcome_uncertain, version 3, attempt 1', 'ready, retry, version 4, attempt 2'] },
+};
+
+const DELIVERIES = Object.entries(KINDS).flatMap(([kind, { count }]) => Array.from({ length: count }, (_, number) => `${kind}-${String(number).padStart(3, '0')}`));
+const emittedOf = (deliveryId: string) => KINDS[deliveryId.split('-')[0]].emitted;
+
+interface Emission {
+	by: string;
+	deliveryId: string;
+	what: string;
+}
+
+/** In the order in which they came. */
+const emissions: Emission[] = [];
+let destination: Server;
+let store: Pool;
+let instances: Array<{ name: string; n8n: N8n; credential: SecondN8nAddress['credential'] }>;
+const published: Array<{ n8n: N8n; id: string }> = [];
+
+beforeAll(async () => {
+	destination = await openDestination();
+	store = new Pool({ ...sandboxAddress().claimStoreDatabase, max: 1 });
+	const second = await order<SecondN8nAddress>('second');
+	instances = [
+		{ name: 'first', n8n: new N8n(), credential: sandboxAddress().credential },
+		{ name: 'second', n8n: new N8n(Session.of(second)), credential: second.credential },
+	];
+}, SECONDS_TO_START * 1000);
+
+afterAll(async () => {
+	for (const { n8n, id } of published) await n8n.rest.post(`/rest/workflows/${id}/deactivate`, {});
+});
+afterAll(async () => {
+	await order('endSecond');
+	await store.end();
+	destination.close();
+});
+
+test(`${DELIVERIES.length} due claims, two n8n that poll: each is emitted once per version, by one of them`, async () => {
+	await deliver();
+	for (const [kind, { left }] of Object.entries(KINDS)) {
+		if (left) await store.query(`UPDATE public.idempotent_claims SET ${left} WHERE source = $1 AND delivery_id LIKE $2`, [SOURCE, `${kind}-%`]);
+	}
+	const begun = Date.now();
+	const recovering = await Promise.all(instances.map(async ({ name, n8n, credential }) => ({ name, n8n, workflow: await publish(n8n, recovery(name, credential)) })));
+	await until('every claim is completed', SECONDS_TO_RECOVER, async () => {
+		expect(unexpected()).toEqual([]);
+		return (await claims('unfinished')).length === 0;
+	});
+	const seconds = (Date.now() - begun) / 1000;
+	// An execution that came too late for its claim ends after it.
+	await until('no execution runs any more', 60, async () => {
+		const running = await Promise.all(recovering.map(async ({ n8n, workflow }) => await n8n.executionCount(workflow, 'new', 'running')));
+		return running.every((count) => count === 0);
+	});
+
+	expect(perDelivery(emissions)).toEqual(Object.fromEntries(DELIVERIES.map((id) => [id, emittedOf(id)])));
+	// Each was heard of by one execution, which came to its end; there were no others.
+	const byEach = recovering.map(({ name }) => emissions.filter(({ by }) => by === name).length);
+	expect(await Promise.all(recovering.map(async ({ n8n, workflow }) => await n8n.executionCount(workflow, 'success')))).toEqual(byEach);
+
+	const found = await claims();
+	expect(found.map(({ deliveryId, state, version, attempt }) => [deliveryId, state, `version ${version}, attempt ${attempt}`]).sort()).toEqual(
+		DELIVERIES.map((id) => [id, 'completed', emittedOf(id).at(-1)?.split(', ').slice(2).join(', ')]).sort(),
+	);
+	// Otherwise nothing would be proved: each n8n has had a fair part of the work, at the same time as the other.
+	for (const count of byEach) expect(count).toBeGreaterThan(emissions.length / 10);
+	expect(new Set(found.map(({ instance }) => instance)).size).toBe(2);
+	console.log(`${emissions.length} emissions in ${seconds.toFixed(0)} s, ${byEach.join(' and ')} by the two n8n`);
+}, (SECONDS_TO_RECOVER + 120) * 1000);
+
+/** Stores all deliveries in the inbox, by one call. */
+async function deliver(): Promise<void> {
+	const [{ n8n }] = instances;
+	await publish(n8n, {
+		name: 'Inbox of two',
+		nodes: [webhook(SOURCE, 'lastNode'), node('splitOut', 1, { fieldToSplitOut: 'body.deliveries', options: {} }), idempotentClaim({ operation: 'receive', source: SOURCE })],
+		wires: ['Webhook > splitOut', 'splitOut > Idempotent Claim'],
+	});
+	const body = JSON.stringify({ deliveries: DELIVERIES.map((id) => ({ id })) });
+	const response = await fetch(`${sandboxAddress().n8nUrl}/webhook/${SOURCE}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+	expect(response.status).toBe(200);
+	expect((await claims()).map(({ deliveryId, state }) => `${deliveryId} ${state}`).sort()).toEqual(DELIVERIES.map((id) => `${id} received`).sort());
+}
+
+/** Trigger → the destination hears what was emitted, and says whether it is done → Complete Claim. */
+function recovery(name: string, credential: SecondN8nAddress['credential']): WorkflowPlan {
+	const { port } = destination.address() as AddressInfo;
+	const emit = (output: string) => {
+		const what = `'${output}, ' + $json.claim.reason + ', version ' + $json.claim.version + ', attempt ' + $json.claim.attempt`;
+		const jsonBody = `={{ JSON.stringify({ by: '${name}', deliveryId: $json.claim.deliveryId, what: ${what} }) }}`;
+		return node('httpRequest', 4.2, { method: 'POST', url: `http://127.0.0.1:${port}`, sendBody: true, specifyBody: 'json', jsonBody, options: {} }, output);
+	};
+	const withCredential = (ours: PlannedNode, extra = {}): PlannedNode => ({ ...ours, extra: { ...extra, credentials: { claimStoreApi: credential } } });
+	const complete = completeClaim({ outcome: '={{ $json.outcome }}', retryAfterSeconds: 0, reason: 'the destination said so' });
+	return {
+		name: `Recovery by the ${name} n8n`,
+		nodes: [
+			withCredential(claimRecoveryTrigger({ source: SOURCE, limit: LIMIT, leaseSeconds: LEASE_SECONDS })),
+			emit('ready'),
+			emit('reconcile'),
+			withCredential(complete, { retryOnFail: true, maxTries: 5, waitBetweenTries: 5000 }),
+		],
+		wires: ['Claim Recovery Trigger > ready', 'Claim Recovery Trigger:1 > reconcile', 'ready > Complete Claim', 'reconcile > Complete Claim'],
+	};
+}
+
+async function publish(n8n: N8n, plan: WorkflowPlan): Promise<SavedWorkflow> {
+	const workflow = await n8n.publish(plan);
+	published.push({ n8n, id: workflow.id });
+	return workflow;
+}
+
+async function openDestination(): Promise<Server> {
+	const server = createServer((request, response) => {
+		void json(request).then((emission) => {
+			const { deliveryId, what } = emission as Emission;
+			emissions.push(emission as Emission);
+			const fails = emittedOf(deliveryId).slice(0, -1).includes(what);
+			response.setHeader('content-type', 'application/json').end(JSON.stringify({ outcome: fails ? 'retryableFailure' : 'completed' }));
+		});
+	}).listen(0, '127.0.0.1');
+	await once(server, 'listening');
+	return server;
+}
+
+interface Claim {
+	deliveryId: string;
+	state: string;
+	version: number;
+	attempt: number;
+	/** Whose it was at last. */
+	instance: string;
+}
+
+async function claims(which: 'all' | 'unfinished' = 'all'): Promise<Claim[]> {
+	const { rows } = await store.query<Claim>(
+		`SELECT delivery_id AS "deliveryId", state, version, attempt, owner_instance_id AS instance
+		   FROM public.idempotent_claims
+		  WHERE source = $1 AND ($2 = 'all' OR state <> 'completed')`,
+		[SOURCE, which],
+	);
+	return rows;
+}
+
+/** What was emitted of each delivery, in the order in which it came. */
+function perDelivery(emitted: Emission[]): Record<string, string[]> {
+	const all: Record<string, string[]> = {};
+	for (const { deliveryId, what } of emitted) (all[deliveryId] ??= []).push(what);
+	return all;
+}
+
+/** Deliveries that were emitted otherwise than they should be, so far. */
+function unexpected(): Array<[deliveryId: string, emitted: string[]]> {
+	return Object.entries(perDelivery(emissions)).filter(([id, emitted]) => emitted.some((what, place) => what !== emittedOf(id)[place]));
+}
