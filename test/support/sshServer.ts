@@ -24,6 +24,8 @@ export interface SshServer {
 	readonly asked: string[];
 	/** Forwarded lines that are open on both sides. */
 	readonly lines: number;
+	/** Lines opened so far. */
+	readonly opened: number;
 	/** From now on, lines are opened (the beginning), refused by the server's rules, or not answered until they are let go; one to the SSH server itself is refused then. */
 	forwarding(how: Forwarding): void;
 	/** Whether nobody is let in from now on. */
@@ -51,6 +53,7 @@ export async function startSshServer(login: SshLogin): Promise<SshServer> {
 	let held: Array<() => void> = [];
 	let accepted = 0;
 	let lines = 0;
+	let opened = 0;
 
 	const ssh = new Server({ hostKeys: [hostKey] }, (client) => {
 		client.on('error', () => undefined);
@@ -67,6 +70,7 @@ export async function startSshServer(login: SshLogin): Promise<SshServer> {
 				line.once('connect', () => {
 					const channel = accept();
 					lines++;
+					opened++;
 					channel.on('error', () => undefined);
 					channel.pipe(line).pipe(channel);
 					line.once('close', () => {
@@ -122,6 +126,9 @@ export async function startSshServer(login: SshLogin): Promise<SshServer> {
 		asked,
 		get lines() {
 			return lines;
+		},
+		get opened() {
+			return opened;
 		},
 		forwarding: (wanted) => (how = wanted),
 		refuseLogins: (refuse) => (refusesLogins = refuse),
