@@ -1,12 +1,12 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { chown, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { IDataObject } from 'n8n-workflow';
-import { startOwnPostgres, type OwnPostgres } from '../support/ownPostgres';
+import type { OwnPostgres } from '../support/ownPostgres';
 import type { SshServer } from '../support/sshServer';
 import { claimsOf, deliveries, guarded, NEW_CLAIM, OPERATIONAL_ERROR, Workbench, type Claim } from '../support/workbench';
 import { makeAuthority, type Authority } from './support/certificates';
+import { startTlsPostgres } from './support/tlsPostgres';
 import { startTunnelServer, testCredential, through } from './support/tunnels';
 import type { TunnelReport } from './support/tunnelProcess';
 
@@ -19,19 +19,9 @@ let authority: Authority;
 let other: Authority;
 
 beforeAll(async () => {
-	postgres = await startOwnPostgres();
+	({ postgres, authority } = await startTlsPostgres(['localhost']));
+	other = await makeAuthority('Another CA');
 	workbench = await Workbench.open({}, postgres);
-	[authority, other] = [await makeAuthority('Own CA'), await makeAuthority('Another CA')];
-	const { certificate, key } = await authority.forServer(['localhost']);
-	const [{ folder }] = await workbench.database.query<{ folder: string }>(`SELECT current_setting('data_directory') AS folder`);
-	const owner = await stat(folder);
-	for (const [name, text] of [['server.crt', certificate], ['server.key', key]]) {
-		await writeFile(path.join(folder, name), text, { mode: 0o600 });
-		await chown(path.join(folder, name), owner.uid, owner.gid);
-	}
-	await workbench.database.query('ALTER SYSTEM SET ssl = on');
-	await postgres.stop();
-	await postgres.start();
 	ssh = await startTunnelServer();
 });
 afterAll(async () => {
