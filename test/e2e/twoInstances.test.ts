@@ -19,7 +19,7 @@ import { claimRecoveryTrigger, completeClaim, idempotentClaim, node, webhook, ty
 const SOURCE = `two-instances-${randomUUID().slice(0, 8)}`;
 /** Claims for each poll: about what two n8n get done before the next one, on two cores. */
 const LIMIT = 20;
-/** Where they get less done than that, executions queue up inside n8n, and their claims must not come back meanwhile. */
+/** Where they get less done than that, executions wait inside n8n; their claims must not come back meanwhile. */
 const LEASE_SECONDS = 3600;
 const SECONDS_TO_START = 300;
 const SECONDS_TO_RECOVER = 600;
@@ -74,7 +74,7 @@ afterAll(async () => {
 	for (const { n8n, id } of published) await n8n.rest.post(`/rest/workflows/${id}/deactivate`, {});
 });
 afterAll(async () => {
-	await order('endSecond');
+	await order('leaveSecond');
 	await store.end();
 	destination.close();
 });

@@ -35,10 +35,10 @@ async function main(): Promise<void> {
 
 /**
  * Test files are processes of their own; through this they give orders: `POST /kill` n8n, `POST /restart` it, `POST
- * /second` starts another one and answers its address, `POST /endSecond`.
+ * /second` starts another one beside it and answers its address, `POST /leaveSecond` ends that one.
  */
 async function startControl(sandbox: Sandbox, second: SecondN8n): Promise<{ url: string; stop: () => Promise<void> }> {
-	const orders: Record<string, () => Promise<unknown>> = { '/kill': sandbox.killN8n, '/restart': sandbox.restartN8n, '/second': second.start, '/endSecond': second.stop };
+	const orders: Record<string, () => Promise<unknown>> = { '/kill': sandbox.killN8n, '/restart': sandbox.restartN8n, '/second': second.start, '/leaveSecond': second.leave };
 	const server = createServer((request, response) => {
 		const answer = (status: number, text: string) => void response.writeHead(status).end(text);
 		const order = orders[request.url ?? ''];
