@@ -10,7 +10,7 @@ module.exports = {
   ...everything,
   rootDir: '../../..',
   testMatch: tests(
-    'databases/!(pgbouncer*|tls*)',
+    'databases/!(pgbouncer*|tls*|tunnel*)',
     'store/claim.@(batches|busyKey|decisions|environments|movingRecord|repeats|settings)',
     'store/@(recovery|operator)',
     'store/identity.storage',

@@ -18,8 +18,9 @@ export async function startTlsPostgres(names: string[]): Promise<{ postgres: Own
 	};
 	await put('server.crt', certificate);
 	await put('server.key', key);
-	// The owner's own connection is for the tests themselves.
-	await put('pg_hba.conf', `host all ${postgres.user} 127.0.0.1/32 scram-sha-256\nhostssl all all all scram-sha-256\n`);
+	// The owner's own connection is for the tests themselves. `md5` takes either kind of stored password: before PostgreSQL 14,
+	// it is not SCRAM unless one asks for it.
+	await put('pg_hba.conf', `host all ${postgres.user} 127.0.0.1/32 md5\nhostssl all all all md5\n`);
 	await database.query('ALTER SYSTEM SET ssl = on');
 	await database.drop();
 	await postgres.stop();
