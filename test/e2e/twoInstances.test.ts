@@ -13,7 +13,8 @@ import { claimRecoveryTrigger, completeClaim, idempotentClaim, node, webhook, ty
 
 /**
  * Two n8n that know nothing of each other work off one claim store. Both poll at the same seconds of the clock, for as
- * long as something is due. What they emit is noted by a server of this test, past the claim table.
+ * long as something is due, and the store is slow, so that their looks overlap. What they emit is noted by a server of
+ * this test, past the claim table.
  */
 
 const SOURCE = `two-instances-${randomUUID().slice(0, 8)}`;
@@ -23,6 +24,7 @@ const LIMIT = 20;
 const LEASE_SECONDS = 3600;
 const SECONDS_TO_START = 300;
 const SECONDS_TO_RECOVER = 600;
+const LEAST_MEETINGS = 5;
 
 interface Kind {
 	count: number;
@@ -53,6 +55,28 @@ interface Emission {
 	what: string;
 }
 
+/**
+ * Taking a claim lasts, as on a slow disk, and is noted. Without it a look is over within some milliseconds, and the
+ * two n8n never meet.
+ */
+const SLOW_STORE = `
+	CREATE TABLE public.takes (instance text, look xid8, at timestamptz);
+	CREATE FUNCTION public.take_slowly() RETURNS trigger LANGUAGE plpgsql AS $$
+	BEGIN
+		INSERT INTO public.takes VALUES (NEW.owner_instance_id, pg_current_xact_id(), clock_timestamp());
+		PERFORM pg_sleep(0.03);
+		RETURN NEW;
+	END $$;
+	CREATE TRIGGER take_slowly BEFORE UPDATE ON public.idempotent_claims FOR EACH ROW
+		WHEN (NEW.source = '${SOURCE}' AND NEW.version > OLD.version) EXECUTE FUNCTION public.take_slowly();`;
+const USUAL_STORE = 'DROP TRIGGER IF EXISTS take_slowly ON public.idempotent_claims; DROP FUNCTION IF EXISTS public.take_slowly; DROP TABLE IF EXISTS public.takes';
+
+/** Looks of one n8n that took claims while a look of the other did. */
+const MEETINGS = `
+	WITH looks AS (SELECT instance, look, min(at) AS begun, max(at) AS ended FROM public.takes GROUP BY instance, look)
+	SELECT count(*)::int AS count FROM looks AS one JOIN looks AS other
+	    ON one.instance < other.instance AND one.begun < other.ended AND other.begun < one.ended`;
+
 /** In the order in which they came. */
 const emissions: Emission[] = [];
 let destination: Server;
@@ -75,6 +99,7 @@ afterAll(async () => {
 });
 afterAll(async () => {
 	await order('leaveSecond');
+	await store.query(USUAL_STORE);
 	await store.end();
 	destination.close();
 });
@@ -84,6 +109,7 @@ test(`${DELIVERIES.length} due claims, two n8n that poll: each is emitted once p
 	for (const [kind, { left }] of Object.entries(KINDS)) {
 		if (left) await store.query(`UPDATE public.idempotent_claims SET ${left} WHERE source = $1 AND delivery_id LIKE $2`, [SOURCE, `${kind}-%`]);
 	}
+	await store.query(SLOW_STORE);
 	const begun = Date.now();
 	const recovering = await Promise.all(instances.map(async ({ name, n8n, credential }) => ({ name, n8n, workflow: await publish(n8n, recovery(name, credential)) })));
 	await until('every claim is completed', SECONDS_TO_RECOVER, async () => {
@@ -106,10 +132,12 @@ test(`${DELIVERIES.length} due claims, two n8n that poll: each is emitted once p
 	expect(found.map(({ deliveryId, state, version, attempt }) => [deliveryId, state, `version ${version}, attempt ${attempt}`]).sort()).toEqual(
 		DELIVERIES.map((id) => [id, 'completed', emittedOf(id).at(-1)?.split(', ').slice(2).join(', ')]).sort(),
 	);
-	// Otherwise nothing would be proved: each n8n has had a fair part of the work, at the same time as the other.
-	for (const count of byEach) expect(count).toBeGreaterThan(emissions.length / 10);
+	// Otherwise nothing would be proved: each of two n8n has had a fair part of the work, and they have met.
 	expect(new Set(found.map(({ instance }) => instance)).size).toBe(2);
-	console.log(`${emissions.length} emissions in ${seconds.toFixed(0)} s, ${byEach.join(' and ')} by the two n8n`);
+	for (const count of byEach) expect(count).toBeGreaterThan(emissions.length / 10);
+	const [{ count: meetings }] = (await store.query<{ count: number }>(MEETINGS)).rows;
+	expect(meetings).toBeGreaterThan(LEAST_MEETINGS);
+	console.log(`${emissions.length} emissions in ${seconds.toFixed(0)} s, ${byEach.join(' and ')} by the two n8n, whose looks overlapped ${meetings} times`);
 }, (SECONDS_TO_RECOVER + 120) * 1000);
 
 /** Stores all deliveries in the inbox, by one call. */
