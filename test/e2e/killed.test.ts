@@ -4,7 +4,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Client } from 'pg';
 import { DestinationClient } from '../../sandbox/destination';
-import { sandboxAddress } from './support/address';
+import { order, sandboxAddress } from './support/address';
 import { ClaimTable } from './support/claimTable';
 import { N8n } from './support/n8n';
 import { until } from './support/until';
@@ -16,7 +16,7 @@ import { completeClaim, idempotentClaim, node } from './support/workflow';
  */
 
 const SOURCE = `killed-${randomUUID().slice(0, 8)}`;
-const { claimStoreDatabase, controlUrl, destinationUrl, n8nUrl } = sandboxAddress();
+const { claimStoreDatabase, destinationUrl, n8nUrl } = sandboxAddress();
 const destination = new DestinationClient(destinationUrl);
 const claims = new ClaimTable();
 /** The workflow asks here before it goes on; who is not let through waits. */
@@ -205,11 +205,6 @@ async function deliver(id: string, how: { hold?: 'claimed' | 'acted'; takeOver?:
 	} catch {
 		return 'no answer';
 	}
-}
-
-async function order(what: 'kill' | 'restart'): Promise<void> {
-	const response = await fetch(`${controlUrl}/${what}`, { method: 'POST' });
-	if (!response.ok) throw new Error(`n8n could not be told to ${what}: ${await response.text()}`);
 }
 
 async function openGate(): Promise<Gate> {
