@@ -17,7 +17,7 @@ export interface StoreCheck {
 const CHECK_TIMEOUT_MS = 10_000;
 
 /** Looks at server and table over a connection of its own, which is closed again. Changes nothing; never throws. */
-export async function checkStore(settings: ConnectionSettings, definition: TableDefinition = CLAIM_TABLE, openLine?: OpenLine): Promise<StoreCheck> {
+export async function checkStore(settings: ConnectionSettings, openLine?: OpenLine, definition: TableDefinition = CLAIM_TABLE): Promise<StoreCheck> {
 	const connection = new Connection({ ...settings, maxConnections: 1, timeoutMs: Math.min(settings.timeoutMs, CHECK_TIMEOUT_MS) }, undefined, openLine);
 	try {
 		return await inspect(connection, definition);

@@ -9,7 +9,7 @@ import { tunnelOf } from './tunnel';
 export async function testClaimStoreCredential(this: ICredentialTestFunctions, credential: ICredentialsDecrypted): Promise<INodeCredentialTestResult> {
 	try {
 		const settings = readSettings(credential.data ?? {});
-		const { summary, problems } = await checkStore(settings, undefined, tunnelOf(this, settings));
+		const { summary, problems } = await checkStore(settings, tunnelOf(this, settings));
 		return problems.length === 0 ? { status: 'OK', message: summary } : { status: 'Error', message: problems.join(' ') };
 	} catch (failure) {
 		return { status: 'Error', message: errorInWords(asClaimError(failure)) };

@@ -151,7 +151,7 @@ describe('the DBA owns the table, the package may only use it', () => {
 	test('an upgrade is due: refused, with who may make it; the credential test says the same before', async () => {
 		const credential = { user: role, password: PASSWORD };
 		const store = open(NEWER, credential);
-		const { problems } = await checkStore(settingsFor(database, credential), NEWER);
+		const { problems } = await checkStore(settingsFor(database, credential), undefined, NEWER);
 		const [answer] = await store.claim('claim', anOwner(), [aRequest()]);
 		if (answer.verdict !== 'error') throw new Error(inShort(answer));
 		expect(answer.error).toMatchObject({ kind: 'store_denied', message: `The table "public"."idempotent_claims" has schema version 1.0, this package needs 1.2, and only its owner "${database.user}" may upgrade it` });
@@ -159,10 +159,10 @@ describe('the DBA owns the table, the package may only use it', () => {
 		expect(await version()).toBe('1.0');
 
 		// As the hint says: a claim by the owner upgrades it.
-		expect(await checkStore(settingsFor(database), NEWER)).toMatchObject({ problems: [], summary: expect.stringContaining('The next claim upgrades it.') as string });
+		expect(await checkStore(settingsFor(database), undefined, NEWER)).toMatchObject({ problems: [], summary: expect.stringContaining('The next claim upgrades it.') as string });
 		await claim(open(NEWER));
 		expect(await claim(store)).toEqual(['new first_delivery']);
-		expect(await checkStore(settingsFor(database, credential), NEWER)).toMatchObject({ problems: [], summary: expect.not.stringContaining('upgrades') as string });
+		expect(await checkStore(settingsFor(database, credential), undefined, NEWER)).toMatchObject({ problems: [], summary: expect.not.stringContaining('upgrades') as string });
 	});
 
 	test('a member of the owning role may upgrade it', async () => {

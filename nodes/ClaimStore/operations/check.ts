@@ -24,7 +24,7 @@ export const check: StoreOperation = {
 		const withSelfTest = readSwitch('Self-Test', readParameter(context, 'selfTest', 'Self-Test', itemIndex));
 		return async () => {
 			const { settings, openLine } = await wayToStore(context);
-			const { summary, problems } = await checkStore(settings, undefined, openLine);
+			const { summary, problems } = await checkStore(settings, openLine);
 			// Without a connection there is nothing to test.
 			const selfTest = withSelfTest && summary !== '' ? await (await store()).test(run.owner) : null;
 			const found = selfTest === null ? problems : [...problems, ...problemsOf(selfTest)];
