@@ -1,4 +1,4 @@
-import { ClaimError, type ErrorDetails, type ErrorKind } from '../errors';
+import { ClaimError, type ErrorKind } from '../errors';
 import { describe, networkReason, SEEN_FROM_THERE } from './failures';
 import { REWRITE_KEY } from './pem';
 import type { ConnectionSettings, TunnelSettings } from './settings';
@@ -76,6 +76,6 @@ function databasePlace({ host, port }: ConnectionSettings): string {
 	return `${host}:${port}`;
 }
 
-function make(kind: ErrorKind, message: string, hint: string, details: ErrorDetails = {}): ClaimError {
-	return new ClaimError(kind, message, { hint, ...details });
+function make(kind: ErrorKind, message: string, hint: string): ClaimError {
+	return new ClaimError(kind, message, { hint });
 }
