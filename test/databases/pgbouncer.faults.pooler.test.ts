@@ -6,6 +6,7 @@ import type { ClaimRequest } from '../../store/request';
 import { aCopyOf, anOwner, aRequest, changeRow, inShort, rowOf, settingsFor } from '../store/support/claims';
 import { textLike, textWith } from '../support/matchers';
 import { startOwnPostgres } from '../support/ownPostgres';
+import { LEASE_OVER } from '../support/timePassed';
 import { startPgBouncer } from './support/pgbouncer';
 import { Through } from './support/through';
 
@@ -117,7 +118,7 @@ describe('a statement that PgBouncer does not let through', () => {
 		const store = through.store({ timeoutMs: 3000 });
 		const request = aRequest({ whenLeaseExpires: 'takeOver' });
 		await claim(request, store);
-		await changeRow(through.database, request.identity, `lease_expires_at = now() - interval '1 second'`);
+		await changeRow(through.database, request.identity, LEASE_OVER);
 		const holder = through.holder();
 		await holder.take(request.identity.deliveryId);
 		const copy = aCopyOf(request);

@@ -3,8 +3,9 @@ import { ClaimStore } from '../../store/claimStore';
 import { Connection } from '../../store/connection/connection';
 import type { ClaimRequest } from '../../store/request';
 import { CLAIM_TABLE, ClaimTable, type TableDefinition } from '../../store/table/claimTable';
-import { aCopyOf, anOutcome, anOwner, aRequest, changeRow, inShort, LEASE_OVER, ownershipOf, rowOf, settingsFor } from '../store/support/claims';
+import { aCopyOf, anOutcome, anOwner, aRequest, changeRow, inShort, ownershipOf, rowOf, settingsFor } from '../store/support/claims';
 import { textLike } from '../support/matchers';
+import { LEASE_OVER } from '../support/timePassed';
 import { claimNode, claimsOf, completeNode, deliveries, guarded, KNOWN_DUPLICATE, NEW_CLAIM, OPERATIONAL_ERROR, RECORDED, Workbench } from '../support/workbench';
 import { startPgBouncer } from './support/pgbouncer';
 import { pressTest } from './support/site';
@@ -68,7 +69,7 @@ describe.each(['session', 'transaction', 'statement'] as const)('pool_mode = %s'
 		through = await Through.pgBouncer({ pool_mode: mode, default_pool_size: mode === 'session' ? 2 : 1 });
 		const request = aRequest();
 		await through.directStore().claim('claim', anOwner(), [request]);
-		await changeRow(through.database, request.identity, `owner_token = 'of another', lease_expires_at = now() - interval '1 second', when_lease_expires = 'takeOver'`);
+		await changeRow(through.database, request.identity, `owner_token = 'of another', ${LEASE_OVER}, when_lease_expires = 'takeOver'`);
 		const held = through.holder();
 		await held.take(request.identity.deliveryId);
 

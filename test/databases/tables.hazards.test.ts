@@ -1,3 +1,4 @@
+import { LEASE_OVER } from '../support/timePassed';
 import { Workbench } from '../support/workbench';
 import { asIs, Site } from './support/site';
 
@@ -183,7 +184,7 @@ describe('triggers before a row', () => {
 		const site = await withTrigger('UPDATE', 'RETURN OLD;');
 		await site.deliver(['a'], { options: { whenLeaseExpires: 'takeOver' } });
 		await site.query('ALTER TABLE $TABLE DISABLE TRIGGER meddle');
-		await site.query(`UPDATE $TABLE SET lease_expires_at = now() - interval '1 s'`);
+		await site.query(`UPDATE $TABLE SET ${LEASE_OVER}`);
 		await site.query('ALTER TABLE $TABLE ENABLE TRIGGER meddle');
 		const { said, errors } = await site.deliver(['a'], { options: { whenLeaseExpires: 'takeOver' } });
 		expect(said).toEqual(['error store_misconfigured']);

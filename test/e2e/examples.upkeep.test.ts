@@ -4,6 +4,7 @@ import path from 'node:path';
 import { Pool } from 'pg';
 import { DestinationClient } from '../../sandbox/destination';
 import { EXAMPLES_FOLDER } from '../../sandbox/settings';
+import { LEASE_OVER, RETRY_DUE } from '../support/timePassed';
 import { sandboxAddress } from './support/address';
 import { Editor } from './support/editor';
 import { itemsOf, N8n, type Execution, type SavedWorkflow } from './support/n8n';
@@ -211,7 +212,7 @@ describe('batch-sender', () => {
 		expect(await batches.send(events)).toMatchObject({ status: 503 });
 		expect(await destination.calls(email)).toBe(3);
 
-		await store.alter(`retry_at = now() - interval '1 second'`, idsOf(failed));
+		await store.alter(RETRY_DUE, idsOf(failed));
 		expect(await batches.send(events)).toEqual({ status: 200, body: { events: 3, refused: 0, sendAgain: 0 } });
 		expect(await store.states()).toEqual({ ...allAre([done], 'completed 1'), ...allAre(failed, 'completed 2') });
 		expect(await leadsWith(email)).toEqual(idsOf(events));
@@ -225,7 +226,7 @@ describe('batch-sender', () => {
 			const needsReview = attempt === 5;
 			expect(await batches.send(list)).toEqual({ status: 503, body: { events: 3, refused: 0, sendAgain: 1 } });
 			expect((await store.states())[poison.id]).toBe(needsReview ? 'needs_review 5' : `retryable_failure ${attempt}`);
-			await store.alter(`retry_at = now() - interval '1 second'`, [poison.id]);
+			await store.alter(RETRY_DUE, [poison.id]);
 		}
 		expect(await batches.send(list)).toEqual({ status: 200, body: { events: 3, refused: 0, sendAgain: 0 } });
 		expect(await leadsWith(email)).toEqual(idsOf(events));
@@ -344,7 +345,6 @@ describe('housekeeping', () => {
 	const PAST_RETENTION = `purge_after = now() - interval '1 second'`;
 	const NEEDS_REVIEW = `state = 'needs_review', lease_expires_at = NULL`;
 	const IS_UNCERTAIN = `state = 'outcome_uncertain', lease_expires_at = NULL`;
-	const LOST_ITS_OWNER = `lease_expires_at = now() - interval '1 second'`;
 	const HAS_NO_PAYLOAD = 'payload_complete = false';
 
 	/** Makes unfinished claims of them, at work at this moment but for these changes. */
@@ -376,7 +376,7 @@ describe('housekeeping', () => {
 		await store.alter(PAST_RETENTION, [past]);
 		await unfinished([review, otherReview], `${NEEDS_REVIEW}, first_seen_at = now() - interval '30 hours'`);
 		await unfinished([uncertain], IS_UNCERTAIN);
-		await unfinished([expired], LOST_ITS_OWNER);
+		await unfinished([expired], LEASE_OVER);
 		await unfinished([withoutPayload], HAS_NO_PAYLOAD);
 		const { rows } = await database.query<{ oldest: Date }>(`SELECT min(first_seen_at) AS oldest FROM ${store.table}`);
 
@@ -411,7 +411,7 @@ describe('housekeeping', () => {
 	test.each([
 		['needs review', NEEDS_REVIEW],
 		['is uncertain', IS_UNCERTAIN],
-		['has lost its owner', LOST_ITS_OWNER],
+		['has lost its owner', LEASE_OVER],
 		['has no stored payload', HAS_NO_PAYLOAD],
 		['is older than an hour', `first_seen_at = now() - interval '61 minutes'`],
 	])('one claim that %s is enough for an alert', async (_what, changes) => {

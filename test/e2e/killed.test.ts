@@ -4,6 +4,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Client } from 'pg';
 import { DestinationClient } from '../../sandbox/destination';
+import { LEASE_OVER } from '../support/timePassed';
 import { order, sandboxAddress } from './support/address';
 import { ClaimTable } from './support/claimTable';
 import { N8n } from './support/n8n';
@@ -89,7 +90,7 @@ async function past(id: string): Promise<string> {
 	const { rows } = await database.query<{ history: Array<{ state: string; version: number }> }>('SELECT history FROM public.idempotent_claims WHERE source = $1 AND delivery_id = $2', [SOURCE, id]);
 	return rows[0].history.map(({ state, version }) => `${state} ${version}`).join(', ');
 }
-const endLease = async (id: string) => await database.query(`UPDATE public.idempotent_claims SET lease_expires_at = now() - interval '1 s' WHERE source = $1 AND delivery_id = $2`, [SOURCE, id]);
+const endLease = async (id: string) => await database.query(`UPDATE public.idempotent_claims SET ${LEASE_OVER} WHERE source = $1 AND delivery_id = $2`, [SOURCE, id]);
 
 const aReference = expect.stringMatching(/^\d+$/) as string;
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Pool } from 'pg';
+import { LEASE_OVER } from '../support/timePassed';
 import { sandboxAddress } from './support/address';
 import { ClaimTable } from './support/claimTable';
 import { itemsOf, N8n, type Execution, type SavedWorkflow } from './support/n8n';
@@ -108,7 +109,7 @@ test('an execution that fails leaves its claim; when the lease is over it is to 
 	expect([failed.status, trigger(failed, READY_TO_RUN).length]).toEqual(['error', 1]);
 	expect(await claims.rows(source)).toMatchObject([{ state: 'processing', attempt: 1 }]);
 
-	await store.query(`UPDATE public.idempotent_claims SET lease_expires_at = now() - interval '1 second' WHERE source = $1`, [source]);
+	await store.query(`UPDATE public.idempotent_claims SET ${LEASE_OVER} WHERE source = $1`, [source]);
 	await whenAll(source, 'needs_review');
 	const [, reconciled] = await executionsOf(workflow);
 	expect([trigger(reconciled, READY_TO_RUN), trigger(reconciled, RECONCILE_FIRST)]).toEqual([[], [expect.objectContaining({ reason: 'outcome_uncertain', version: 3, attempt: 1 })]]);

@@ -4,6 +4,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { Pool } from 'pg';
+import { LEASE_OVER, RETRY_DUE } from '../support/timePassed';
 import { order, sandboxAddress } from './support/address';
 import { N8n, type SavedWorkflow } from './support/n8n';
 import type { SecondN8nAddress } from './support/secondN8n';
@@ -35,14 +36,14 @@ interface Kind {
 }
 
 const BEGUN = 'version = 2, attempt = 1';
-const LEASE_OVER = `state = 'processing', lease_expires_at = now() - interval '1 second'`;
+const LEFT_BEHIND = `state = 'processing', ${LEASE_OVER}`;
 
 const KINDS: Record<string, Kind> = {
 	received: { count: 450, emitted: ['ready, received, version 2, attempt 1'] },
 	failsOnce: { count: 50, emitted: ['ready, received, version 2, attempt 1', 'ready, retry, version 3, attempt 2'] },
-	retryIsDue: { count: 200, left: `${BEGUN}, state = 'retryable_failure', retry_at = now() - interval '1 second'`, emitted: ['ready, retry, version 3, attempt 2'] },
-	takeOver: { count: 100, left: `${BEGUN}, ${LEASE_OVER}, when_lease_expires = 'takeOver'`, emitted: ['ready, lease_expired, version 3, attempt 2'] },
-	leaseOver: { count: 150, left: `${BEGUN}, ${LEASE_OVER}`, emitted: ['reconcile, outcome_uncertain, version 3, attempt 1'] },
+	retryIsDue: { count: 200, left: `${BEGUN}, state = 'retryable_failure', ${RETRY_DUE}`, emitted: ['ready, retry, version 3, attempt 2'] },
+	takeOver: { count: 100, left: `${BEGUN}, ${LEFT_BEHIND}, when_lease_expires = 'takeOver'`, emitted: ['ready, lease_expired, version 3, attempt 2'] },
+	leaseOver: { count: 150, left: `${BEGUN}, ${LEFT_BEHIND}`, emitted: ['reconcile, outcome_uncertain, version 3, attempt 1'] },
 	notDone: { count: 50, left: `${BEGUN}, state = 'outcome_uncertain'`, emitted: ['reconcile, outcome_uncertain, version 3, attempt 1', 'ready, retry, version 4, attempt 2'] },
 };
 

@@ -1,4 +1,5 @@
 import { Client } from 'pg';
+import { LEASE_OVER } from '../support/timePassed';
 import { Workbench } from '../support/workbench';
 import { addGuest, claim, claimInPeace, complete, type Credential } from './support/rig';
 
@@ -22,7 +23,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
 	handle = await claimInPeace(workbench, 'held', { options: { whenLeaseExpires: 'takeOver' } });
-	await workbench.change('held', `lease_expires_at = now() - interval '1 s'`);
+	await workbench.change('held', LEASE_OVER);
 	holder = new Client({ ...workbench.database });
 	await holder.connect();
 	await holder.query('BEGIN');

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Proxy } from '../support/proxy';
-import { LEASE_OVER, type Workbench } from '../support/workbench';
+import { LEASE_OVER } from '../support/timePassed';
+import type { Workbench } from '../support/workbench';
 import { LASTING_BREAKS } from './support/breaks';
 import { claim, claimFields, claimInPeace, complete, openRig, tokenOf, type Credential } from './support/rig';
 

@@ -1,5 +1,6 @@
 import type { Proxy } from '../support/proxy';
-import { LEASE_OVER, type Workbench } from '../support/workbench';
+import { LEASE_OVER } from '../support/timePassed';
+import type { Workbench } from '../support/workbench';
 import { BREAKS } from './support/breaks';
 import { claim, claimInPeace, complete, openRig, type Credential } from './support/rig';
 

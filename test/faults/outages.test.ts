@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { Client } from 'pg';
 import type { Proxy } from '../support/proxy';
+import { LEASE_OVER } from '../support/timePassed';
 import type { Workbench } from '../support/workbench';
 import { addGuest, claim, claimInPeace, complete, GUEST_PASSWORD, openRig, type Credential } from './support/rig';
 
@@ -122,7 +123,7 @@ test.each(['repeatable read', 'serializable'])('%s as the default of the role: c
 		expect(first.sort()).toEqual([...Array<string>(9).fill('duplicate in_progress'), 'new']);
 
 		await claimInPeace(workbench, 'old', { options: { whenLeaseExpires: 'takeOver' } });
-		await workbench.change('old', `lease_expires_at = now() - interval '1 s'`);
+		await workbench.change('old', LEASE_OVER);
 		const takeover = (await atOnce(async () => await claim(workbench, patient, ['old']))).flat();
 		expect(takeover.sort()).toEqual([...Array<string>(9).fill('duplicate in_progress'), 'new']);
 		expect(await workbench.row('old')).toMatchObject({ version: 2, attempt: 2 });

@@ -1,5 +1,6 @@
 import { Client } from 'pg';
 import { startOwnPostgres, type OwnPostgres } from '../support/ownPostgres';
+import { LEASE_OVER } from '../support/timePassed';
 import { Workbench } from '../support/workbench';
 import { addGuest, claim, claimInPeace, complete } from './support/rig';
 
@@ -49,7 +50,7 @@ describe.each(['stop', 'kill'] as const)('%s', (how) => {
 		const store = workbench.credential({ timeoutMs: 30_000 });
 		const handle = await claimInPeace(workbench, 'held outcome');
 		await claimInPeace(workbench, 'held claim', { options: { whenLeaseExpires: 'takeOver' } });
-		await workbench.change('held claim', `lease_expires_at = now() - interval '1 s'`);
+		await workbench.change('held claim', LEASE_OVER);
 		const holder = new Client({ ...workbench.database });
 		holder.on('error', () => undefined);
 		await holder.connect();

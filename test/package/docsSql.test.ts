@@ -3,8 +3,9 @@ import path from 'node:path';
 import { openClaimStore, type ClaimStore } from '../../store/claimStore';
 import type { OutcomeKind } from '../../store/decisions';
 import { CLAIM_TABLE } from '../../store/table/claimTable';
-import { aCopyOf, anIdentity, anOutcome, anOwner, aRequest, changeRow, LEASE_OVER, ownershipOf, settingsFor } from '../store/support/claims';
+import { aCopyOf, anIdentity, anOutcome, anOwner, aRequest, changeRow, ownershipOf, settingsFor } from '../store/support/claims';
 import { createTestDatabase, type TestDatabase } from '../support/database';
+import { LEASE_OVER } from '../support/timePassed';
 
 /**
  * Every SQL statement of the documents, each under its comment `<!-- sql: name -->`, run on a table that the package

@@ -9,8 +9,9 @@ import type { ClaimRequest } from '../../store/request';
 import type { Resolution } from '../../store/statements/resolveClaims';
 import { RECOVERABLE } from '../../store/statements/takeDueClaims';
 import { documentedTable } from '../databases/support/documentedTable';
-import { aCopyOf, anIdentity, anOutcome, anOwner, aRequest, changeRow, inShort, LEASE_OVER, ownershipOf, RETRY_DUE, rowOf, settingsFor } from '../store/support/claims';
+import { aCopyOf, anIdentity, anOutcome, anOwner, aRequest, changeRow, inShort, ownershipOf, rowOf, settingsFor } from '../store/support/claims';
 import { createTestDatabase, type TestDatabase } from '../support/database';
+import { LEASE_OVER, RETRY_DUE } from '../support/timePassed';
 
 /** The diagrams and the lease's table in docs/states.md: everything that can happen to a claim in each state is tried. */
 

@@ -1,7 +1,8 @@
 import { openClaimStore, type ClaimStore } from '../../store/claimStore';
 import { MAX_PAYLOAD_BYTES } from '../../store/payload';
 import { createTestDatabase, type TestDatabase } from '../support/database';
-import { aCopyOf, anIdentity, anOutcome, anOwner, aRequest, changeRow, inShort, LEASE_OVER, ownershipOf, settingsFor } from './support/claims';
+import { LEASE_OVER } from '../support/timePassed';
+import { aCopyOf, anIdentity, anOutcome, anOwner, aRequest, changeRow, inShort, ownershipOf, settingsFor } from './support/claims';
 
 /** Any number of items in one call, several per statement, each with a verdict of its own. */
 

@@ -2,7 +2,8 @@ import { Client } from 'pg';
 import { openClaimStore, type ClaimStore } from '../../store/claimStore';
 import type { ClaimRequest } from '../../store/request';
 import { createTestDatabase, type TestDatabase } from '../support/database';
-import { aCopyOf, anOutcome, anOwner, aRequest, changeRow, inShort, LEASE_OVER, ownershipOf, rowOf, settingsFor } from './support/claims';
+import { LEASE_OVER } from '../support/timePassed';
+import { aCopyOf, anOutcome, anOwner, aRequest, changeRow, inShort, ownershipOf, rowOf, settingsFor } from './support/claims';
 
 /** Another session holds a key of ours and has not finished: we wait a bounded time, then say so, for that item alone. */
 

@@ -3,7 +3,8 @@ import type { OutcomeKind } from '../../store/decisions';
 import type { Operation, Owner } from '../../store/record';
 import type { ClaimRequest } from '../../store/request';
 import { createTestDatabase, type TestDatabase } from '../support/database';
-import { aCopyOf, anOutcome, anOwner, aRequest, changeRow, inShort, LEASE_OVER, ownershipOf, RETRY_DUE, rowOf, settingsFor } from './support/claims';
+import { LEASE_OVER, RETRY_DUE } from '../support/timePassed';
+import { aCopyOf, anOutcome, anOwner, aRequest, changeRow, inShort, ownershipOf, rowOf, settingsFor } from './support/claims';
 
 /** "What a claim decides" of the contract: every row, for every operation. */
 

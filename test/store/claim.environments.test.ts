@@ -1,7 +1,8 @@
 import { openClaimStore, type ClaimStore } from '../../store/claimStore';
 import type { OutcomeKind } from '../../store/decisions';
 import { createTestDatabase, type TestDatabase } from '../support/database';
-import { aCopyOf, anIdentity, anOutcome, anOwner, aRequest, changeRow, inShort, LEASE_OVER, ownershipOf, rowOf, settingsFor } from './support/claims';
+import { LEASE_OVER } from '../support/timePassed';
+import { aCopyOf, anIdentity, anOutcome, anOwner, aRequest, changeRow, inShort, ownershipOf, rowOf, settingsFor } from './support/claims';
 
 /** What is tried out in the editor stays apart from what senders deliver, except that done is done. */
 

@@ -3,7 +3,8 @@ import { openClaimStore, type ClaimStore } from '../../store/claimStore';
 import type { OutcomeKind } from '../../store/decisions';
 import { createTestDatabase, type TestDatabase } from '../support/database';
 import { startProxy, type Proxy } from '../support/proxy';
-import { aCopyOf, anOutcome, anOwner, aRequest, changeRow, inShort, LEASE_OVER, ownershipOf, rowOf, settingsFor } from './support/claims';
+import { LEASE_OVER } from '../support/timePassed';
+import { aCopyOf, anOutcome, anOwner, aRequest, changeRow, inShort, ownershipOf, rowOf, settingsFor } from './support/claims';
 
 /**
  * The line breaks at the worst moment: a statement was carried out and its answer is lost. A proxy between the

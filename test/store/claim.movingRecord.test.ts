@@ -2,7 +2,8 @@ import { openClaimStore, type ClaimStore } from '../../store/claimStore';
 import type { ClaimRequest } from '../../store/request';
 import { createTestDatabase, type TestDatabase } from '../support/database';
 import { startProxy, type HeldMessage, type Proxy } from '../support/proxy';
-import { aCopyOf, anIdentity, anOutcome, anOwner, aRequest, changeRow, inShort, LEASE_OVER, ownershipOf, RETRY_DUE, rowOf, settingsFor } from './support/claims';
+import { LEASE_OVER, RETRY_DUE } from '../support/timePassed';
+import { aCopyOf, anIdentity, anOutcome, anOwner, aRequest, changeRow, inShort, ownershipOf, rowOf, settingsFor } from './support/claims';
 
 /**
  * A record moves between being read and being written: the UPDATE repeats what was seen, so whoever was faster

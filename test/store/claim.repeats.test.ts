@@ -1,7 +1,8 @@
 import { openClaimStore, type ClaimStore } from '../../store/claimStore';
 import type { Operation } from '../../store/record';
 import { createTestDatabase, type TestDatabase } from '../support/database';
-import { aCopyOf, anOutcome, anOwner, aRequest, changeRow, inShort, LEASE_OVER, ownershipOf, rowOf, settingsFor } from './support/claims';
+import { LEASE_OVER } from '../support/timePassed';
+import { aCopyOf, anOutcome, anOwner, aRequest, changeRow, inShort, ownershipOf, rowOf, settingsFor } from './support/claims';
 
 /** Several items of one call: repeats of a delivery, order of answers, and rows that are none of their business. */
 

@@ -2,7 +2,8 @@ import { openClaimStore, type ClaimStore } from '../../store/claimStore';
 import { fingerprintOf } from '../../store/payload';
 import type { ClaimRequest } from '../../store/request';
 import { createTestDatabase, type TestDatabase } from '../support/database';
-import { aCopyOf, anOutcome, anOwner, aRequest, changeRow, inShort, LEASE_OVER, ownershipOf, rowOf, settingsFor } from './support/claims';
+import { LEASE_OVER } from '../support/timePassed';
+import { aCopyOf, anOutcome, anOwner, aRequest, changeRow, inShort, ownershipOf, rowOf, settingsFor } from './support/claims';
 
 /** Whose settings count, what a changed payload means, and what is kept of a payload. */
 

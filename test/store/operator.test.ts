@@ -11,7 +11,8 @@ import type { Resolution } from '../../store/statements/resolveClaims';
 import type { RecoveredClaim } from '../../store/statements/takeDueClaims';
 import { createTestDatabase, type TestDatabase } from '../support/database';
 import { startProxy, type Proxy } from '../support/proxy';
-import { aCopyOf, anIdentity, anOutcome, anOwner, aRequest, changeRow, inShort, LEASE_OVER, ownershipOf, rowOf, settingsFor } from './support/claims';
+import { LEASE_OVER } from '../support/timePassed';
+import { aCopyOf, anIdentity, anOutcome, anOwner, aRequest, changeRow, inShort, ownershipOf, rowOf, settingsFor } from './support/claims';
 
 /** What an operator sees, decides, counts and removes. */
 

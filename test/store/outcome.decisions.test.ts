@@ -3,7 +3,8 @@ import type { OutcomeKind } from '../../store/decisions';
 import type { Ownership } from '../../store/handle';
 import type { State } from '../../store/record';
 import { createTestDatabase, type TestDatabase } from '../support/database';
-import { aCopyOf, anOutcome, anOwner, aRequest, changeRow, LEASE_OVER, ownershipOf, RETRY_DUE, rowOf, settingsFor } from './support/claims';
+import { LEASE_OVER, RETRY_DUE } from '../support/timePassed';
+import { aCopyOf, anOutcome, anOwner, aRequest, changeRow, ownershipOf, rowOf, settingsFor } from './support/claims';
 
 /** Complete Claim's table of answers: every state of the record, for every outcome. */
 

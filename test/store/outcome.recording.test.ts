@@ -1,7 +1,8 @@
 import { openClaimStore, type ClaimStore } from '../../store/claimStore';
 import type { Ownership } from '../../store/handle';
 import { createTestDatabase, type TestDatabase } from '../support/database';
-import { aCopyOf, anOutcome, anOwner, aRequest, changeRow, inShort, LEASE_OVER, ownershipOf, rowOf, settingsFor } from './support/claims';
+import { LEASE_OVER } from '../support/timePassed';
+import { aCopyOf, anOutcome, anOwner, aRequest, changeRow, inShort, ownershipOf, rowOf, settingsFor } from './support/claims';
 
 /** What an outcome leaves in the record: backoff, evidence, payload, result, lease; and claims that are put back. */
 

@@ -7,7 +7,8 @@ import type { ClaimRequest } from '../../store/request';
 import type { RecoveredClaim, RecoveryRequest } from '../../store/statements/takeDueClaims';
 import { createTestDatabase, type TestDatabase } from '../support/database';
 import { startProxy } from '../support/proxy';
-import { aCopyOf, anIdentity, anOutcome, anOwner, aRequest, changeRow, inShort, LEASE_OVER, ownershipOf, RETRY_DUE, rowOf, settingsFor } from './support/claims';
+import { LEASE_OVER, RETRY_DUE } from '../support/timePassed';
+import { aCopyOf, anIdentity, anOutcome, anOwner, aRequest, changeRow, inShort, ownershipOf, rowOf, settingsFor } from './support/claims';
 
 /** What the recovery trigger takes, what it leaves, and what becomes of it. */
 

@@ -5,7 +5,8 @@ import { Connection } from '../../store/connection/connection';
 import type { ClaimStoreCredential } from '../../store/connection/settings';
 import { CLAIM_TABLE, ClaimTable, type TableDefinition } from '../../store/table/claimTable';
 import { createTestDatabase, type TestDatabase } from '../support/database';
-import { aCopyOf, anOutcome, anOwner, aRequest, changeRow, inShort, LEASE_OVER, ownershipOf, settingsFor } from './support/claims';
+import { LEASE_OVER } from '../support/timePassed';
+import { aCopyOf, anOutcome, anOwner, aRequest, changeRow, inShort, ownershipOf, settingsFor } from './support/claims';
 
 /** Packages of several versions share one table: minor steps run by themselves, major ones never. */
 

@@ -97,7 +97,7 @@ export class Workbench {
 		return rows[0];
 	}
 
-	/** Moves a claim in time or state, so that no test has to wait: `change('d1', "lease_expires_at = now() - interval '1 s'")`. */
+	/** Moves a claim in time or state, so that no test has to wait: `change('d1', LEASE_OVER)`. */
 	async change(deliveryId: string, assignments: string): Promise<void> {
 		await this.database.query(`UPDATE idempotent_claims SET ${assignments} WHERE delivery_id = $1`, [deliveryId]);
 	}
@@ -139,9 +139,6 @@ export function claimNode(parameters: IDataObject = {}, settings: Partial<TestNo
 export function completeNode(parameters: IDataObject = {}, settings: Partial<TestNode> = {}): TestNode {
 	return { type: COMPLETE_CLAIM, credential: 'store', parameters, ...settings };
 }
-
-/** For `workbench.change`. */
-export const LEASE_OVER = `lease_expires_at = now() - interval '1 s'`;
 
 export const ALL_OUTPUTS = ['Claim -> Action', 'Claim[1] -> Duplicate', 'Claim[2] -> Alarm'];
 

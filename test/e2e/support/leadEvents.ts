@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { request } from 'node:http';
 import { Pool } from 'pg';
 import { DestinationClient } from '../../../sandbox/destination';
+import { RETRY_DUE } from '../../support/timePassed';
 import { sandboxAddress } from './address';
 import { until } from './until';
 
@@ -88,7 +89,7 @@ export class LeadEvents {
 
 	/** Lets the time pass until the event's retry is due. */
 	async retryIsDue({ id }: LeadEvent): Promise<void> {
-		await this.pool.query(`UPDATE public.idempotent_claims SET retry_at = now() - interval '1 s' WHERE source = $1 AND delivery_id = $2`, [SOURCE, id]);
+		await this.pool.query(`UPDATE public.idempotent_claims SET ${RETRY_DUE} WHERE source = $1 AND delivery_id = $2`, [SOURCE, id]);
 	}
 
 	/** Whether a payload of this email address is stored, under whatever identity. */

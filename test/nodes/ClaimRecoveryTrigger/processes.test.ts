@@ -1,8 +1,9 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
+import { LEASE_OVER, RETRY_DUE } from '../../support/timePassed';
 import { Workbench } from '../../support/workbench';
-import { endAs, leaveBehind, LEASE_OVER, receive, RETRY_DUE } from './support/recovering';
+import { endAs, leaveBehind, receive } from './support/recovering';
 import type { PollerOrder, PollerReport } from './support/pollerWorker';
 
 /** Several n8n processes with recovery workflows on one claim store. */

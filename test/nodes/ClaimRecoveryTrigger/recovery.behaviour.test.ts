@@ -1,8 +1,9 @@
 import type { INodeType } from 'n8n-workflow';
 import { anyText, textLike, textWith } from '../../support/matchers';
 import { testNodeTypes } from '../../support/nodeTypes';
+import { LEASE_OVER, RETRY_DUE } from '../../support/timePassed';
 import { claimNode, completeNode, deliveries, guarded, Workbench } from '../../support/workbench';
-import { endAs, leaveBehind, LEASE_OVER, READY_TO_RUN, receive, RECONCILE_FIRST, recovering, RETRY_DUE, taken, TRIGGER, triggerNode } from './support/recovering';
+import { endAs, leaveBehind, READY_TO_RUN, receive, RECONCILE_FIRST, recovering, taken, TRIGGER, triggerNode } from './support/recovering';
 
 /** What the trigger starts executions for, what those get, and what becomes of the claims. */
 

@@ -1,7 +1,8 @@
 import type { IDataObject } from 'n8n-workflow';
 import type { TestNode, TestWorkflow } from '../../support/engine';
+import { LEASE_OVER } from '../../support/timePassed';
 import { claimsOf, completeNode, OPERATIONAL_ERROR, RECORDED, STALE_CLAIM, Workbench } from '../../support/workbench';
-import { endAs, leaveBehind, LEASE_OVER, receive, recovering, triggerNode } from './support/recovering';
+import { endAs, leaveBehind, receive, recovering, triggerNode } from './support/recovering';
 
 /** Complete Claim behind the trigger: it finds the claim as it does behind Idempotent Claim. */
 

@@ -1,6 +1,7 @@
 import type { IDataObject } from 'n8n-workflow';
 import { anyText } from '../../support/matchers';
 import { claimHandles, settle } from '../../support/settling';
+import { LEASE_OVER } from '../../support/timePassed';
 import { claimNode, claimsOf, deliveries, guarded, KNOWN_DUPLICATE, type Workbench } from '../../support/workbench';
 import { ask, bring, desk, look, openDesk } from './support/desk';
 
@@ -49,7 +50,7 @@ test('the bare owner token is in no item', async () => {
 
 test('a lease that is over is said to be', async () => {
 	await bring(workbench, 'd1', 'processing');
-	await workbench.change('d1', "lease_expires_at = now() - interval '1 s'");
+	await workbench.change('d1', LEASE_OVER);
 	expect((await look(workbench, 'd1')).leaseExpired).toBe(true);
 });
 

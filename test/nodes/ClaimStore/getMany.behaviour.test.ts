@@ -1,4 +1,5 @@
 import type { IDataObject } from 'n8n-workflow';
+import { LEASE_OVER } from '../../support/timePassed';
 import { claimNode, deliveries, guarded, type Workbench } from '../../support/workbench';
 import { ask, bring, desk, openDesk } from './support/desk';
 
@@ -37,7 +38,7 @@ describe('filters', () => {
 	beforeEach(async () => {
 		await bring(workbench, 'running', 'processing');
 		await bring(workbench, 'over', 'processing');
-		await workbench.change('over', "lease_expires_at = now() - interval '1 s', first_seen_at = now() - interval '2 h'");
+		await workbench.change('over', `${LEASE_OVER}, first_seen_at = now() - interval '2 h'`);
 		await bring(workbench, 'done', 'completed', { source: 'store', action: 'mail', options: { account: 'acme' } });
 		await bring(workbench, 'review', 'needs_review', { source: 'store', action: '' });
 		await workbench.change('review', "environment = 'test', owner_execution_id = '4711'");

@@ -1,5 +1,6 @@
 import { freePort } from '../../support/freePort';
 import { anyText } from '../../support/matchers';
+import { LEASE_OVER } from '../../support/timePassed';
 import { claimNode, deliveries, guarded, type Workbench } from '../../support/workbench';
 import { ask, bring, openDesk } from './support/desk';
 
@@ -18,7 +19,7 @@ describe('Summarize', () => {
 	test('one item: totals of what is live, and the counts that they are made of', async () => {
 		await bring(workbench, 'a', 'received');
 		await bring(workbench, 'b', 'processing');
-		await workbench.change('b', "lease_expires_at = now() - interval '1 s', first_seen_at = '2020-01-01T00:00:00Z'");
+		await workbench.change('b', `${LEASE_OVER}, first_seen_at = '2020-01-01T00:00:00Z'`);
 		await bring(workbench, 'c', 'needs_review', { options: { storePayload: 'never' } });
 		await bring(workbench, 'd', 'completed', { source: 'store' });
 		await bring(workbench, 'e', 'retryable_failure');

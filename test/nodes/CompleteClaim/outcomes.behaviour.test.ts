@@ -2,6 +2,7 @@ import type { IDataObject } from 'n8n-workflow';
 import { answerOf, claimHandles, settle } from '../../support/settling';
 import { claimNode, claimsOf, completeNode, deliveries, guarded, KNOWN_DUPLICATE, NEW_CLAIM, OPERATIONAL_ERROR, RECORDED, STALE_CLAIM, Workbench } from '../../support/workbench';
 import { anyText, textLike } from '../../support/matchers';
+import { LEASE_OVER } from '../../support/timePassed';
 
 let workbench: Workbench;
 beforeAll(async () => (workbench = await Workbench.open()));
@@ -202,7 +203,7 @@ describe('the answers, row by row', () => {
 	test('a real takeover: the late owner is told, the new one is not disturbed', async () => {
 		const takeOver = { options: { whenLeaseExpires: 'takeOver' } };
 		const [late] = await claimHandles(workbench, ['d1'], takeOver);
-		await workbench.change('d1', "lease_expires_at = now() - interval '1 s'");
+		await workbench.change('d1', LEASE_OVER);
 		const [current] = await claimHandles(workbench, ['d1'], takeOver);
 		expect(answerOf(await settle(workbench, [late], { outcome: 'extendLease' }))).toMatchObject({ output: STALE_CLAIM, reason: 'taken_over' });
 		expect(answerOf(await settle(workbench, [late], { outcome: 'retryableFailure' }))).toMatchObject({ output: STALE_CLAIM, reason: 'taken_over' });

@@ -1,6 +1,7 @@
 import type { IDataObject } from 'n8n-workflow';
-import { claimNode, claimsOf, completeNode, deliveries, guarded, KNOWN_DUPLICATE, LEASE_OVER, NEW_CLAIM, OPERATIONAL_ERROR, Workbench } from '../../support/workbench';
+import { claimNode, claimsOf, completeNode, deliveries, guarded, KNOWN_DUPLICATE, NEW_CLAIM, OPERATIONAL_ERROR, Workbench } from '../../support/workbench';
 import { anyText, textLike, textWith } from '../../support/matchers';
+import { LEASE_OVER, RETRY_DUE } from '../../support/timePassed';
 
 /** "What a claim decides", row by row of the contract, as far as a workflow can get there. */
 
@@ -43,7 +44,7 @@ test('retryable_failure, not due: retry_pending', async () => {
 
 test('retryable_failure, due: New Claim "retry" by another owner', async () => {
 	const first = verdictOf(await claim({}, '1'));
-	await stateIs('retryable_failure', ", retry_at = now() - interval '1 s'");
+	await stateIs('retryable_failure', `, ${RETRY_DUE}`);
 	const second = verdictOf(await claim({}, '2'));
 	expect(second).toMatchObject({ output: NEW_CLAIM, reason: 'retry', version: 2, attempt: 2, state: 'processing', retryAt: null, owner: { executionId: '2' }, idempotencyKey: first.idempotencyKey });
 	expect(second.handle).not.toBe(first.handle);
@@ -52,7 +53,7 @@ test('retryable_failure, due: New Claim "retry" by another owner', async () => {
 
 test('retryable_failure, attempts used up: needs_review, not another attempt', async () => {
 	await claim({ options: { maxAttempts: 1 } });
-	await stateIs('retryable_failure', ", retry_at = now() - interval '1 s'");
+	await stateIs('retryable_failure', `, ${RETRY_DUE}`);
 	const { owner_token: token } = await workbench.row('d1');
 	expect(verdictOf(await claim({ options: { maxAttempts: 99 } }))).toMatchObject({ output: KNOWN_DUPLICATE, reason: 'needs_review', state: 'needs_review' });
 	expect(await workbench.row('d1')).toMatchObject({ state: 'needs_review', owner_token: token, version: 1 });

@@ -1,5 +1,6 @@
 import { claimNode, claimsOf, deliveries, guarded, KNOWN_DUPLICATE, NEW_CLAIM, OPERATIONAL_ERROR, Workbench } from '../../support/workbench';
 import { anyText, textLike, textWith } from '../../support/matchers';
+import { RETRY_DUE } from '../../support/timePassed';
 
 let workbench: Workbench;
 beforeAll(async () => (workbench = await Workbench.open()));
@@ -161,7 +162,7 @@ test('event type and fingerprint: stored as text and as a hash', async () => {
 test('Payload Mismatch: Operational Error refuses a known ID with another content, before anything is written', async () => {
 	const node = claimNode({ options: { fingerprint: '={{ $json.body }}', payloadMismatch: 'operationalError' } });
 	await workbench.run(guarded(node), { items: [{ json: { id: 'd1', body: 1 } }] });
-	await workbench.change('d1', "state = 'retryable_failure', retry_at = now() - interval '1 s', lease_expires_at = NULL");
+	await workbench.change('d1', `state = 'retryable_failure', ${RETRY_DUE}, lease_expires_at = NULL`);
 	const before = await workbench.row('d1');
 	const run = await workbench.run(guarded(node), { items: [{ json: { id: 'd1', body: 2 } }] });
 	expect(claimsOf(run, 'Claim', OPERATIONAL_ERROR)).toMatchObject([{ responseCode: 422, payloadChanged: true, handle: null, error: { kind: 'payload_mismatch' } }]);

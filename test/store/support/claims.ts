@@ -110,6 +110,3 @@ export async function rowOf(database: TestDatabase, identity: Identity): Promise
 export async function changeRow(database: TestDatabase, identity: Identity, assignments: string): Promise<void> {
 	await database.query(`UPDATE idempotent_claims SET ${assignments} WHERE ${KEY}`, keyOf(identity));
 }
-
-export const LEASE_OVER = `lease_expires_at = now() - interval '1 second'`;
-export const RETRY_DUE = `retry_at = now() - interval '1 second'`;

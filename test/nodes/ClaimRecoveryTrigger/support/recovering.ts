@@ -8,9 +8,6 @@ export const RECONCILE_FIRST = 1;
 
 export const TRIGGER = 'Trigger';
 
-export const LEASE_OVER = "lease_expires_at = now() - interval '1 second'";
-export const RETRY_DUE = "retry_at = now() - interval '1 second'";
-
 /** A trigger for the claims that `claimNode` makes. */
 export function triggerNode(parameters: IDataObject = {}, settings: Partial<TestNode> = {}): TestNode {
 	const pollTimes = { item: [{ mode: 'everyMinute' }] };
