@@ -38,7 +38,7 @@ const published: SavedWorkflow[] = [];
 /** The destination's behaviour is everybody's, and workflows that poll go on. */
 afterEach(async () => {
 	await events.destination.behave('work');
-	for (const { id } of published.splice(0)) await n8n.rest.post(`/rest/workflows/${id}/deactivate`, {});
+	for (const workflow of published.splice(0)) await n8n.deactivate(workflow);
 });
 afterAll(async () => {
 	await events.close();

@@ -46,7 +46,7 @@ afterEach(async () => {
 });
 
 afterAll(async () => {
-	for (const { id } of published) await n8n.rest.post(`/rest/workflows/${id}/deactivate`, {});
+	for (const workflow of published) await n8n.deactivate(workflow);
 	for (const table of tables) await database.query(`DROP TABLE IF EXISTS ${table}`);
 	await database.end();
 });
@@ -108,8 +108,7 @@ async function importAsItIs(name: string, store: OwnStore, ...changes: Changes[]
 
 async function publish(workflow: SavedWorkflow): Promise<void> {
 	published.push(workflow);
-	await n8n.rest.post(`/rest/workflows/${workflow.id}/activate`, { versionId: workflow.versionId });
-	await until('the copy is published', 30, async () => (await n8n.rest.get<{ status: string }>(`/rest/workflows/${workflow.id}/publication-status`)).status === 'published');
+	await n8n.activate(workflow);
 }
 
 /** The example batch-sender, published. */
@@ -470,7 +469,7 @@ describe('housekeeping', () => {
 		const often = await importCopy('housekeeping', store, { 'Every Night': { rule: { interval: [{ field: 'seconds', secondsInterval: 5 }] } } });
 		await publish(often);
 		await until('it has run', 60, async () => (await n8n.executionIds(often)).length > 0);
-		await n8n.rest.post(`/rest/workflows/${often.id}/deactivate`, {});
+		await n8n.deactivate(often);
 		const [first] = (await n8n.executionIds(often)).sort((one, other) => Number(one) - Number(other));
 		const execution = await n8n.finishedExecution(first);
 		expect([execution.mode, execution.status]).toEqual(['trigger', 'success']);

@@ -34,7 +34,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-	await n8n.rest.post(`/rest/workflows/${inbox.id}/deactivate`, {});
+	await n8n.deactivate(inbox);
 	await claims.close();
 	await store.end();
 });
@@ -42,7 +42,7 @@ afterAll(async () => {
 /** Workflows that poll go on for as long as they are published. */
 const published: SavedWorkflow[] = [];
 afterEach(async () => {
-	for (const { id } of published.splice(0)) await n8n.rest.post(`/rest/workflows/${id}/deactivate`, {});
+	for (const workflow of published.splice(0)) await n8n.deactivate(workflow);
 });
 
 /** Publishes Trigger → the given nodes in a row. */
@@ -140,14 +140,7 @@ test('two workflows with the same trigger share no claim', async () => {
 
 test('without an Action the workflow is not published, and n8n says why', async () => {
 	const workflow = await n8n.create({ name: 'Recovery without an Action', nodes: [claimRecoveryTrigger({ source: newSource(), action: '={{ "" }}' })], wires: [] });
-	await n8n.rest.post(`/rest/workflows/${workflow.id}/activate`, { versionId: workflow.versionId });
-	let answer: unknown;
-	await until('n8n has given up', SECONDS_TO_RECOVER, async () => {
-		const publication = await n8n.rest.get<{ status: string }>(`/rest/workflows/${workflow.id}/publication-status`);
-		answer = publication;
-		return publication.status === 'failed';
-	});
-	expect(JSON.stringify(answer)).toContain('The Action is missing');
+	await expect(n8n.activate(workflow)).rejects.toThrow(/n8n did not publish .*The Action is missing/);
 });
 
 test('with a claim store that is away it is published, and each poll is a failed execution that says what to do', async () => {

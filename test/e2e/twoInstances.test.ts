@@ -83,7 +83,7 @@ const emissions: Emission[] = [];
 let destination: Server;
 let store: Pool;
 let instances: Array<{ name: string; n8n: N8n; credential: SecondN8nAddress['credential'] }>;
-const published: Array<{ n8n: N8n; id: string }> = [];
+const published: Array<{ n8n: N8n; workflow: SavedWorkflow }> = [];
 
 beforeAll(async () => {
 	destination = await openDestination();
@@ -96,7 +96,7 @@ beforeAll(async () => {
 }, SECONDS_TO_START * 1000);
 
 afterAll(async () => {
-	for (const { n8n, id } of published) await n8n.rest.post(`/rest/workflows/${id}/deactivate`, {});
+	for (const { n8n, workflow } of published) await n8n.deactivate(workflow);
 });
 afterAll(async () => {
 	await order('leaveSecond');
@@ -179,7 +179,7 @@ function recovery(name: string, credential: SecondN8nAddress['credential']): Wor
 
 async function publish(n8n: N8n, plan: WorkflowPlan): Promise<SavedWorkflow> {
 	const workflow = await n8n.publish(plan);
-	published.push({ n8n, id: workflow.id });
+	published.push({ n8n, workflow });
 	return workflow;
 }
 

@@ -65,7 +65,7 @@ export class Desk {
 	}
 
 	async close(): Promise<void> {
-		for (const { id } of this.workflows) await this.n8n.rest.post(`/rest/workflows/${id}/deactivate`, {});
+		for (const workflow of this.workflows) await this.n8n.deactivate(workflow);
 		await this.pool.query(`DROP TABLE IF EXISTS public.${this.name}`);
 		await this.pool.end();
 	}

@@ -4,6 +4,7 @@ import { buildWorkflow, type WorkflowPlan } from './workflow';
 
 export interface SavedWorkflow {
 	id: string;
+	name: string;
 	versionId: string;
 }
 
@@ -28,7 +29,7 @@ export interface Execution {
 }
 
 const FINISHED = ['success', 'error', 'crashed', 'canceled'];
-const SECONDS_TO_PUBLISH = 30;
+const SECONDS_TO_PUBLISH = 60;
 
 /** n8n as its owner uses it, over the editor's own REST interface. */
 export class N8n {
@@ -38,16 +39,25 @@ export class N8n {
 		return await this.rest.post<SavedWorkflow>('/rest/workflows', buildWorkflow(plan));
 	}
 
-	/** Creates a workflow and waits until its production webhook listens, or until it can be called. */
+	/** Creates a workflow and activates it. */
 	async publish(plan: WorkflowPlan): Promise<SavedWorkflow> {
 		const workflow = await this.create(plan);
-		await this.rest.post(`/rest/workflows/${workflow.id}/activate`, { versionId: workflow.versionId });
-		await until(`"${plan.name}" is published`, SECONDS_TO_PUBLISH, async () => {
-			const { status } = await this.rest.get<{ status: string }>(`/rest/workflows/${workflow.id}/publication-status`);
-			if (status === 'failed') throw new Error(`n8n did not publish "${plan.name}"`);
-			return status === 'published';
-		});
+		await this.activate(workflow);
 		return workflow;
+	}
+
+	/** Waits until the workflow's production webhook listens, or until it can be called. @throws Error with n8n's reason where it gives up */
+	async activate({ id, name, versionId }: SavedWorkflow): Promise<void> {
+		await this.rest.post(`/rest/workflows/${id}/activate`, { versionId });
+		await until(`"${name}" is published`, SECONDS_TO_PUBLISH, async () => {
+			const publication = await this.rest.get<{ status: string }>(`/rest/workflows/${id}/publication-status`);
+			if (publication.status === 'failed') throw new Error(`n8n did not publish "${name}": ${JSON.stringify(publication)}`);
+			return publication.status === 'published';
+		});
+	}
+
+	async deactivate({ id }: { id: string }): Promise<void> {
+		await this.rest.post(`/rest/workflows/${id}/deactivate`, {});
 	}
 
 	/** A run from the editor's button, started at one trigger. Answers `waitingForWebhook` where that trigger needs a test event. */
