@@ -18,7 +18,7 @@ const SECONDS_TO_PUBLISH = 30;
  */
 export const POLL_OFTEN = { item: Array.from({ length: 12 }, (_, place) => ({ mode: 'custom', cronExpression: `${place * 5} * * * * *` })) };
 
-interface Named {
+export interface Named {
 	id: string;
 	name: string;
 }
@@ -53,12 +53,15 @@ export type Credentials = Record<'claimStoreApi' | 'httpBasicAuth', Named>;
 
 /** Makes the examples' credentials in n8n, or brings them up to date. */
 export async function saveCredentials(rest: N8nRest, store: Database): Promise<Credentials> {
-	const { host, port, database, user, password } = store;
-	const toStore = { connectWith: 'fields', host, port, database, user, password, tls: 'disable', schema: 'public', table: 'idempotent_claims', createTable: true };
 	return {
-		claimStoreApi: await saveCredential(rest, 'Sandbox Claim Store', 'claimStoreApi', toStore),
+		claimStoreApi: await saveCredential(rest, 'Sandbox Claim Store', 'claimStoreApi', storeSettings(store, 'idempotent_claims')),
 		httpBasicAuth: await saveCredential(rest, 'Sandbox Operator', 'httpBasicAuth', OPERATOR),
 	};
+}
+
+/** What the credential is filled in with for this claim table. */
+export function storeSettings({ host, port, database, user, password }: Database, table: string): Record<string, unknown> {
+	return { connectWith: 'fields', host, port, database, user, password, tls: 'disable', schema: 'public', table, createTable: true };
 }
 
 async function saveCredential(rest: N8nRest, name: string, type: string, data: unknown): Promise<Named> {

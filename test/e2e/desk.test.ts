@@ -5,6 +5,7 @@ import path from 'node:path';
 import { chromium, type Browser, type BrowserContextOptions, type Locator, type Page } from 'playwright-core';
 import { OPERATOR } from '../../sandbox/settings';
 import { RESULTS_FOLDER, sandboxAddress } from './support/address';
+import { AWAY } from './support/claimStore';
 import { Desk, LOGIN } from './support/desk';
 import { N8n } from './support/n8n';
 import { until } from './support/until';
@@ -424,7 +425,7 @@ describe('A morning', () => {
 
 describe('A claim store that is away', () => {
 	test('the desk says so, with what to do', async () => {
-		const lost = await Desk.publish(n8n, { port: 9, timeoutMs: 1000 });
+		const lost = await Desk.publish(n8n, AWAY);
 		try {
 			const page = await newPage();
 			const response = await page.goto(lost.url);

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { idempotencyKey } from '../../store/identity';
 import { sandboxAddress } from './support/address';
+import { AWAY, createClaimStore } from './support/claimStore';
 import { ClaimTable } from './support/claimTable';
 import { LeadEvents, newEvent, type LeadEvent } from './support/leadEvents';
 import { itemsOf, N8n, type Execution, type SavedWorkflow } from './support/n8n';
@@ -185,9 +186,8 @@ describe('failed-executions', () => {
 	});
 
 	test('a trigger that fails, without an execution: the error workflow ends well', async () => {
-		const data = { connectWith: 'fields', host: '127.0.0.1', port: 9, database: 'nowhere', user: 'nobody', password: 'none', tls: 'disable', timeoutMs: 1000 };
-		const { id, name } = await n8n.rest.post<{ id: string; name: string }>('/rest/credentials', { name: 'Store that is away', type: 'claimStoreApi', data });
-		const polling = { ...claimRecoveryTrigger({ source: `failed-${randomUUID()}` }), extra: { credentials: { claimStoreApi: { id, name } } } };
+		const { credential } = await createClaimStore(n8n, 'away', AWAY);
+		const polling = { ...claimRecoveryTrigger({ source: `failed-${randomUUID()}` }), extra: { credentials: { claimStoreApi: credential } } };
 		const run = await errorRunOf(await publish({ name: 'Recovery without a store', nodes: [polling], wires: [], settings: ERRORS_ARE_HANDLED }));
 		expect([run.status, itemsOf(run, 'Nothing Was Claimed', 0).length, run.runData['Record Uncertain Outcome']]).toEqual(['success', 1, undefined]);
 	});

@@ -4,8 +4,10 @@ import path from 'node:path';
 import { Pool } from 'pg';
 import { DestinationClient } from '../../sandbox/destination';
 import { EXAMPLES_FOLDER } from '../../sandbox/settings';
+import type { Named } from '../../sandbox/setup';
 import { LEASE_OVER, RETRY_DUE } from '../support/timePassed';
 import { sandboxAddress } from './support/address';
+import { AWAY, createClaimStore } from './support/claimStore';
 import { Editor } from './support/editor';
 import { itemsOf, N8n, type Execution, type SavedWorkflow } from './support/n8n';
 import { until } from './support/until';
@@ -53,16 +55,15 @@ afterAll(async () => {
 
 /** A claim store with nothing in it. */
 class OwnStore {
-	readonly table = `upkeep_${randomUUID().slice(0, 8)}`;
-
-	private constructor(readonly credential: { id: string; name: string }) {}
+	private constructor(
+		readonly table: string,
+		readonly credential: Named,
+	) {}
 
 	static async open(changes: Record<string, unknown> = {}): Promise<OwnStore> {
-		const store = new OwnStore({ id: '', name: '' });
-		const data = { connectWith: 'fields', ...sandboxAddress().claimStoreDatabase, tls: 'disable', schema: 'public', table: store.table, createTable: true, ...changes };
-		Object.assign(store.credential, await n8n.rest.post('/rest/credentials', { name: store.table, type: 'claimStoreApi', data }));
-		tables.push(store.table);
-		return store;
+		const { table, credential } = await createClaimStore(n8n, 'upkeep', changes);
+		tables.push(table);
+		return new OwnStore(table, credential);
 	}
 
 	/** Its table is made by the first claim. */
@@ -267,7 +268,7 @@ describe('batch-sender', () => {
 
 	test('the claim store is away: 503 for the list, whatever is in it, and nothing is sent on', async () => {
 		const { email, events } = newEvents(2);
-		const away = await Batches.open(await OwnStore.open({ port: 9, timeoutMs: 1000 }));
+		const away = await Batches.open(await OwnStore.open(AWAY));
 		expect(await away.send([...events, { type: 'lead.created' }])).toEqual({ status: 503, body: { events: 3, refused: 0, sendAgain: 3 } });
 		expect(await destination.calls(email)).toBe(0);
 	});
@@ -449,7 +450,7 @@ describe('housekeeping', () => {
 	});
 
 	test('the claim store is away: that is told', async () => {
-		const away = await OwnStore.open({ port: 9, timeoutMs: 1000 });
+		const away = await OwnStore.open(AWAY);
 		const { execution, alerts } = await keepHouse(await importCopy('housekeeping', away));
 		expect(execution.status).toBe('success');
 		const reason = expect.stringContaining('No connection to PostgreSQL') as string;

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Pool } from 'pg';
 import { LEASE_OVER } from '../support/timePassed';
 import { sandboxAddress } from './support/address';
+import { AWAY, createClaimStore } from './support/claimStore';
 import { ClaimTable } from './support/claimTable';
 import { itemsOf, N8n, type Execution, type SavedWorkflow } from './support/n8n';
 import { until } from './support/until';
@@ -144,10 +145,9 @@ test('without an Action the workflow is not published, and n8n says why', async 
 });
 
 test('with a claim store that is away it is published, and each poll is a failed execution that says what to do', async () => {
-	const data = { connectWith: 'fields', host: '127.0.0.1', port: 9, database: 'nowhere', user: 'nobody', password: 'none', tls: 'disable', timeoutMs: 1000 };
-	const { id, name } = await n8n.rest.post<{ id: string; name: string }>('/rest/credentials', { name: 'Store that is away', type: 'claimStoreApi', data });
+	const { credential } = await createClaimStore(n8n, 'away', AWAY);
 	const polling = claimRecoveryTrigger({ source: newSource() });
-	const workflow = await n8n.publish({ name: 'Recovery without a store', nodes: [{ ...polling, extra: { credentials: { claimStoreApi: { id, name } } } }], wires: [] });
+	const workflow = await n8n.publish({ name: 'Recovery without a store', nodes: [{ ...polling, extra: { credentials: { claimStoreApi: credential } } }], wires: [] });
 	published.push(workflow);
 	await until('two polls have failed', SECONDS_TO_RECOVER, async () => (await n8n.executionIds(workflow)).length >= 2);
 	const [{ status, mode, errorMessage }] = await executionsOf(workflow);

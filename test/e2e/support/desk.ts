@@ -3,14 +3,11 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { Pool } from 'pg';
 import { EXAMPLES_FOLDER, OPERATOR } from '../../../sandbox/settings';
+import type { Named } from '../../../sandbox/setup';
 import { sandboxAddress } from './address';
+import { createClaimStore } from './claimStore';
 import type { N8n, SavedWorkflow } from './n8n';
 import { completeClaim, idempotentClaim, node, webhook, type PlannedNode, type WorkflowPlan } from './workflow';
-
-interface Credential {
-	id: string;
-	name: string;
-}
 
 /** A row as an operator's decision leaves it. */
 export interface DecidedRow {
@@ -37,22 +34,23 @@ export const LOGIN = { authorization: `Basic ${btoa(`${OPERATOR.user}:${OPERATOR
 
 /** The example's desk over a claim table of its own: what other workflows leave behind is not on it. */
 export class Desk {
-	readonly name = `desk_${randomUUID().slice(0, 8)}`;
 	private readonly pool = new Pool({ ...sandboxAddress().claimStoreDatabase, max: 2 });
 	private readonly workflows: SavedWorkflow[] = [];
 
-	private constructor(private readonly n8n: N8n) {}
+	private constructor(
+		private readonly n8n: N8n,
+		/** Of its claim table, and of its address. */
+		readonly name: string,
+	) {}
 
 	/**
 	 * @param settings of the desk's credential, instead of those of the sandbox's store
 	 * @param edit what is different in the example's file
 	 */
 	static async publish(n8n: N8n, settings: Record<string, unknown> = {}, edit = (example: string) => example): Promise<Desk> {
-		const desk = new Desk(n8n);
-		const { host, port, database, user, password } = sandboxAddress().claimStoreDatabase;
-		const usual = { connectWith: 'fields', host, port, database, user, password, tls: 'disable', table: desk.name };
-		const store = await n8n.rest.post<Credential>('/rest/credentials', { name: desk.name, type: 'claimStoreApi', data: { ...usual, ...settings } });
-		const login = (await n8n.rest.get<Credential[]>('/rest/credentials')).find(({ name }) => name === 'Sandbox Operator');
+		const { table, credential: store } = await createClaimStore(n8n, 'desk', settings);
+		const desk = new Desk(n8n, table);
+		const login = (await n8n.rest.get<Named[]>('/rest/credentials')).find(({ name }) => name === 'Sandbox Operator');
 		const example = edit(await readFile(path.join(EXAMPLES_FOLDER, 'operator-desk.json'), 'utf8'));
 		for (const plan of [planOfExample(example, desk.name, { claimStoreApi: store, httpBasicAuth: login }), planOfSender(desk.name, store)]) {
 			desk.workflows.push(await n8n.publish(plan));
@@ -173,7 +171,7 @@ interface Example {
 }
 
 /** The example as it is imported; only its address and its credentials are the test's own. */
-function planOfExample(example: string, webhookPath: string, { claimStoreApi, httpBasicAuth }: Record<string, Credential | undefined>): WorkflowPlan {
+function planOfExample(example: string, webhookPath: string, { claimStoreApi, httpBasicAuth }: Record<string, Named | undefined>): WorkflowPlan {
 	const { nodes, connections, settings } = JSON.parse(example) as Example;
 	return {
 		name: `Operator Desk at ${webhookPath}`,
@@ -187,7 +185,7 @@ function planOfExample(example: string, webhookPath: string, { claimStoreApi, ht
 }
 
 /** What makes the desk's claims: a run that ends as the delivery asks for, an inbox that only stores, and a run that says later how it ended. */
-function planOfSender(webhookPath: string, claimStoreApi: Credential): WorkflowPlan {
+function planOfSender(webhookPath: string, claimStoreApi: Named): WorkflowPlan {
 	const withStore = (planned: PlannedNode): PlannedNode => ({ ...planned, extra: { credentials: { claimStoreApi } } });
 	const named = (name: string, planned: PlannedNode): PlannedNode => ({ ...planned, name });
 	const identity = { source: '={{ $json.body.source }}', deliveryId: '={{ $json.body.id }}', action: 'create-lead', options: { eventType: 'lead.created' } };
