@@ -24,9 +24,11 @@ export interface Named {
 }
 
 interface WorkflowNode {
+	name: string;
 	type: string;
+	typeVersion: number;
 	parameters: Record<string, unknown>;
-	credentials?: Record<string, Named>;
+	credentials?: Partial<Credentials>;
 }
 
 interface Workflow {
@@ -76,20 +78,23 @@ export async function importExamples(rest: N8nRest, credentials: Credentials, de
 	names.sort((one, other) => Number(other === ERROR_WORKFLOW) - Number(one === ERROR_WORKFLOW));
 	const imported: Record<string, ImportedWorkflow> = {};
 	for (const name of names) {
-		const workflow = await readExample(name, destinationUrl);
+		const workflow = await readExample(name, pointedAt(destinationUrl));
 		adapt(workflow, credentials, imported[ERROR_WORKFLOW]?.id);
 		imported[name] = await importWorkflow(rest, workflow);
 	}
 	return imported;
 }
 
-async function readExample(name: string, destinationUrl: string): Promise<Workflow> {
-	const text = await readFile(path.join(EXAMPLES_FOLDER, `${name}.json`), 'utf8');
-	return JSON.parse(EXAMPLE_HOSTS.reduce((adapted, host) => adapted.replaceAll(host, destinationUrl), text)) as Workflow;
+/** @param edit what is done to the text of its file */
+export async function readExample(name: string, edit = (text: string) => text): Promise<Workflow> {
+	return JSON.parse(edit(await readFile(path.join(EXAMPLES_FOLDER, `${name}.json`), 'utf8'))) as Workflow;
 }
 
+/** Has an example's requests go to this destination. */
+export const pointedAt = (destinationUrl: string) => (text: string) => EXAMPLE_HOSTS.reduce((adapted, host) => adapted.replaceAll(host, destinationUrl), text);
+
 /** What a person does by hand after the import: chooses credentials, the error workflow, and when to look. */
-function adapt(workflow: Workflow, { claimStoreApi, httpBasicAuth }: Credentials, errorWorkflow: string | undefined): void {
+export function adapt(workflow: Workflow, { claimStoreApi, httpBasicAuth }: Partial<Credentials>, errorWorkflow: string | undefined): void {
 	const claims = workflow.nodes.filter(({ type }) => /\.(idempotentClaim|claimRecoveryTrigger)$/.test(type));
 	if (claims.length > 0) workflow.settings = { ...workflow.settings, errorWorkflow };
 	for (const node of workflow.nodes) {

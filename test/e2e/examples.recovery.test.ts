@@ -3,10 +3,11 @@ import { idempotencyKey } from '../../store/identity';
 import { sandboxAddress } from './support/address';
 import { AWAY, createClaimStore } from './support/claimStore';
 import { ClaimTable } from './support/claimTable';
+import { createCopy } from './support/exampleCopy';
 import { LeadEvents, newEvent, type LeadEvent } from './support/leadEvents';
 import { itemsOf, N8n, type Execution, type SavedWorkflow } from './support/n8n';
 import { until } from './support/until';
-import { claimRecoveryTrigger, completeClaim, idempotentClaim, node, webhook, type PlannedNode, type WorkflowPlan } from './support/workflow';
+import { claimRecoveryTrigger, completeClaim, idempotentClaim, node, webhook, type WorkflowPlan } from './support/workflow';
 
 /**
  * The example workflows durable-inbox, reconcile-before-retry and failed-executions, together with guarded-webhook, as they are imported.
@@ -150,7 +151,8 @@ describe('reconcile-before-retry, where the look-up cannot tell', () => {
 		expect(await events.send('durable-inbox', hers)).toBe(200);
 		await events.whenIn('completed', hers);
 
-		await publishCopy('reconcile-before-retry', source, { 'Claim Recovery Trigger': { source, action: 'e2e' }, 'Look Up Lead': { ...lookUp, url: lookUp.url.replace(':hers', hers.lead.email) } });
+		const parameters = { 'Claim Recovery Trigger': { source, action: 'e2e' }, 'Look Up Lead': { ...lookUp, url: lookUp.url.replace(':hers', hers.lead.email) } };
+		await activate(await createCopy(n8n, 'reconcile-before-retry', source, { parameters, ...ERRORS_ARE_HANDLED }));
 		await publish(failsAfterItsClaim(source));
 		await deliverTo(source);
 		await until('a person must decide', SECONDS_TO_RECOVER, async () => (await claims.rows(source)).some(({ state }) => state === 'needs_review'));
@@ -218,20 +220,13 @@ function failsAfterItsClaim(source: string): WorkflowPlan {
 }
 
 async function publish(plan: WorkflowPlan): Promise<SavedWorkflow> {
-	const workflow = await n8n.publish(plan);
-	published.push(workflow);
-	return workflow;
+	return await activate(await n8n.create(plan));
 }
 
-/** Publishes a copy of an imported example in which some nodes have other parameters. */
-async function publishCopy(example: string, name: string, parameters: Record<string, Record<string, unknown>>): Promise<void> {
-	const original = await n8n.rest.get<Pick<WorkflowPlan, 'settings'> & { nodes: PlannedNode[]; connections: Record<string, { main: Array<Array<{ node: string }>> }> }>(`/rest/workflows/${workflows[example].id}`);
-	await publish({
-		name,
-		nodes: original.nodes.map((one) => ({ ...one, parameters: { ...one.parameters, ...parameters[one.name] } })),
-		wires: Object.entries(original.connections).flatMap(([from, { main }]) => main.flatMap((targets, output) => targets.map((to) => `${from}:${output} > ${to.node}`))),
-		settings: original.settings,
-	});
+async function activate(workflow: SavedWorkflow): Promise<SavedWorkflow> {
+	await n8n.activate(workflow);
+	published.push(workflow);
+	return workflow;
 }
 
 async function deliverTo(webhookPath: string): Promise<void> {

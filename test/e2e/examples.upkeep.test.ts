@@ -1,14 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { Pool } from 'pg';
 import { DestinationClient } from '../../sandbox/destination';
 import { EXAMPLES_FOLDER } from '../../sandbox/settings';
-import type { Named } from '../../sandbox/setup';
+import { readExample, type Named } from '../../sandbox/setup';
 import { LEASE_OVER, RETRY_DUE } from '../support/timePassed';
 import { sandboxAddress } from './support/address';
 import { AWAY, createClaimStore } from './support/claimStore';
 import { Editor } from './support/editor';
+import { createCopy, type CopyOptions, type NodeParameters } from './support/exampleCopy';
 import { itemsOf, N8n, type Execution, type SavedWorkflow } from './support/n8n';
 import { until } from './support/until';
 
@@ -20,16 +21,6 @@ import { until } from './support/until';
 const KNOWN_DUPLICATE = 1;
 const OPERATIONAL_ERROR = 2;
 const aText = expect.any(String) as string;
-
-interface Example {
-	name: string;
-	nodes: Array<{ name: string; type: string; typeVersion: number; parameters: Record<string, unknown>; credentials?: unknown }>;
-	connections: unknown;
-	settings: unknown;
-}
-
-/** Parameters of some nodes, by the node's name. */
-type Changes = Record<string, Record<string, unknown>>;
 
 let n8n: N8n;
 let destination: DestinationClient;
@@ -88,23 +79,9 @@ class OwnStore {
 	}
 }
 
-async function readExample(name: string): Promise<Example> {
-	return JSON.parse(await readFile(path.join(EXAMPLES_FOLDER, `${name}.json`), 'utf8')) as Example;
-}
-
-/** Imports a copy of an example, as a person does: nothing is chosen but the credential and the addresses, and what the test changes. */
-async function importCopy(name: string, store: OwnStore, change: Changes = {}): Promise<SavedWorkflow> {
-	const { destinationUrl } = sandboxAddress();
-	return await importAsItIs(name, store, { 'Create Lead': { url: `${destinationUrl}/leads` }, 'Send Alert': { url: `${destinationUrl}/alerts` } }, change);
-}
-
-async function importAsItIs(name: string, store: OwnStore, ...changes: Changes[]): Promise<SavedWorkflow> {
-	const example = await readExample(name);
-	for (const node of example.nodes) {
-		if (node.type.startsWith('n8n-nodes-idempotent-claim.')) node.credentials = { claimStoreApi: store.credential };
-		Object.assign(node.parameters, ...changes.map((change) => change[node.name]));
-	}
-	return await n8n.rest.post<SavedWorkflow>('/rest/workflows', { ...example, name: `${name} on ${store.table}` });
+/** A copy of an example that works on this store: nothing else is chosen but what the test changes. */
+async function importCopy(name: string, { table, credential }: OwnStore, options: CopyOptions = {}): Promise<SavedWorkflow> {
+	return await createCopy(n8n, name, `${name} on ${table}`, { credentials: { claimStoreApi: credential }, ...options });
 }
 
 async function publish(workflow: SavedWorkflow): Promise<void> {
@@ -119,8 +96,8 @@ class Batches {
 		readonly workflow: SavedWorkflow,
 	) {}
 
-	static async open(store: OwnStore, change: Changes = {}): Promise<Batches> {
-		const workflow = await importCopy('batch-sender', store, { Webhook: { path: store.table }, ...change });
+	static async open(store: OwnStore, parameters: NodeParameters = {}): Promise<Batches> {
+		const workflow = await importCopy('batch-sender', store, { parameters: { Webhook: { path: store.table }, ...parameters } });
 		await publish(workflow);
 		return new Batches(store, workflow);
 	}
@@ -422,7 +399,7 @@ describe('housekeeping', () => {
 	});
 
 	test('more is past its retention than the limit: the next runs go on', async () => {
-		const limited = await importCopy('housekeeping', store, { 'Purge Past Retention': { limit: 2 } });
+		const limited = await importCopy('housekeeping', store, { parameters: { 'Purge Past Retention': { limit: 2 } } });
 		const { ids } = await completed(5);
 		await store.alter(PAST_RETENTION, ids);
 		const left = [];
@@ -460,14 +437,14 @@ describe('housekeeping', () => {
 	test('the alert cannot be sent: the execution fails', async () => {
 		const { ids } = await completed(1);
 		await unfinished(ids, NEEDS_REVIEW);
-		const { execution } = await keepHouse(await importCopy('housekeeping', store, { 'Send Alert': { url: 'http://127.0.0.1:9/alerts' } }));
+		const { execution } = await keepHouse(await importCopy('housekeeping', store, { parameters: { 'Send Alert': { url: 'http://127.0.0.1:9/alerts' } } }));
 		expect(execution.status).toBe('error');
 	});
 
 	test('by its schedule it does the same', async () => {
 		const { ids } = await completed(1);
 		await unfinished(ids, NEEDS_REVIEW);
-		const often = await importCopy('housekeeping', store, { 'Every Night': { rule: { interval: [{ field: 'seconds', secondsInterval: 5 }] } } });
+		const often = await importCopy('housekeeping', store, { parameters: { 'Every Night': { rule: { interval: [{ field: 'seconds', secondsInterval: 5 }] } } } });
 		await publish(often);
 		await until('it has run', 60, async () => (await n8n.executionIds(often)).length > 0);
 		await n8n.deactivate(often);
@@ -490,7 +467,7 @@ describe('Imported into the editor', () => {
 	});
 
 	test.each(['batch-sender', 'housekeeping'])('%s opens whole, with nothing to mend but the credential', async (name) => {
-		const { id } = await importAsItIs(name, await OwnStore.open());
+		const { id } = await importCopy(name, await OwnStore.open(), { edit: (asItIs) => asItIs });
 		await editor.page.setViewportSize({ width: 2600, height: 1500 });
 		await editor.openWorkflow(id);
 		await editor.fitToView();

@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
-import path from 'node:path';
 import { Pool } from 'pg';
-import { EXAMPLES_FOLDER, OPERATOR } from '../../../sandbox/settings';
+import { OPERATOR } from '../../../sandbox/settings';
 import type { Named } from '../../../sandbox/setup';
 import { sandboxAddress } from './address';
 import { createClaimStore } from './claimStore';
+import { createCopy } from './exampleCopy';
 import type { N8n, SavedWorkflow } from './n8n';
 import { completeClaim, idempotentClaim, node, webhook, type PlannedNode, type WorkflowPlan } from './workflow';
 
@@ -51,10 +50,9 @@ export class Desk {
 		const { table, credential: store } = await createClaimStore(n8n, 'desk', settings);
 		const desk = new Desk(n8n, table);
 		const login = (await n8n.rest.get<Named[]>('/rest/credentials')).find(({ name }) => name === 'Sandbox Operator');
-		const example = edit(await readFile(path.join(EXAMPLES_FOLDER, 'operator-desk.json'), 'utf8'));
-		for (const plan of [planOfExample(example, desk.name, { claimStoreApi: store, httpBasicAuth: login }), planOfSender(desk.name, store)]) {
-			desk.workflows.push(await n8n.publish(plan));
-		}
+		const copy = await createCopy(n8n, 'operator-desk', `Operator Desk at ${table}`, { credentials: { claimStoreApi: store, httpBasicAuth: login }, parameters: { Webhook: { path: table } }, edit });
+		await n8n.activate(copy);
+		desk.workflows.push(copy, await n8n.publish(planOfSender(table, store)));
 		return desk;
 	}
 
@@ -162,26 +160,6 @@ export class Desk {
 		if (rows.length !== 1) throw new Error(`There are ${rows.length} claims of ${deliveryId}`);
 		return rows[0];
 	}
-}
-
-interface Example {
-	nodes: PlannedNode[];
-	connections: Record<string, { main: Array<Array<{ node: string }>> }>;
-	settings: Record<string, unknown>;
-}
-
-/** The example as it is imported; only its address and its credentials are the test's own. */
-function planOfExample(example: string, webhookPath: string, { claimStoreApi, httpBasicAuth }: Record<string, Named | undefined>): WorkflowPlan {
-	const { nodes, connections, settings } = JSON.parse(example) as Example;
-	return {
-		name: `Operator Desk at ${webhookPath}`,
-		nodes: nodes.map((one): PlannedNode => {
-			if (one.parameters.path === 'claim-desk') return { ...one, parameters: { ...one.parameters, path: webhookPath }, extra: { webhookId: randomUUID(), credentials: { httpBasicAuth } } };
-			return one.type.startsWith('n8n-nodes-idempotent-claim.') ? { ...one, extra: { credentials: { claimStoreApi } } } : one;
-		}),
-		wires: Object.entries(connections).flatMap(([from, { main }]) => main.flatMap((targets, output) => targets.map((target) => `${from}:${output} > ${target.node}`))),
-		settings,
-	};
 }
 
 /** What makes the desk's claims: a run that ends as the delivery asks for, an inbox that only stores, and a run that says later how it ended. */
