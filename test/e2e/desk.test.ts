@@ -2,11 +2,12 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
-import { chromium, type Browser, type BrowserContextOptions, type Locator, type Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { OPERATOR } from '../../sandbox/settings';
 import { RESULTS_FOLDER, sandboxAddress } from './support/address';
 import { AWAY } from './support/claimStore';
 import { Desk, LOGIN } from './support/desk';
+import { launchBrowser } from './support/editor';
 import { N8n } from './support/n8n';
 import { until } from './support/until';
 
@@ -16,7 +17,6 @@ const WIDE = { width: 1100, height: 900 };
 const PHONE = { width: 390, height: 844 };
 const SECONDS_TO_BE_READY = 60;
 const PATIENCE_MS = 60_000;
-const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 
 let n8n: N8n;
 let browser: Browser;
@@ -24,7 +24,7 @@ let desk: Desk;
 
 beforeAll(async () => {
 	n8n = new N8n();
-	browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update'] });
+	browser = await launchBrowser();
 	desk = await Desk.publish(n8n);
 	// n8n keeps what a workflow remembers when its execution has ended, a moment after the answer.
 	await desk.deliver({ id: 'first', outcome: 'needsReview', reason: 'it is the first' });

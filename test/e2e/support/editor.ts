@@ -8,6 +8,10 @@ const PATIENCE_MS = 30_000;
 /** Pixels around a picture of the canvas. */
 const MARGIN = 24;
 
+export async function launchBrowser(): Promise<Browser> {
+	return await chromium.launch({ executablePath: CHROMIUM, args: ARGUMENTS });
+}
+
 /** n8n's editor in a real browser, signed in as the owner. */
 export class Editor {
 	private constructor(
@@ -16,7 +20,7 @@ export class Editor {
 	) {}
 
 	static async open(): Promise<Editor> {
-		const browser = await chromium.launch({ executablePath: CHROMIUM, args: ARGUMENTS });
+		const browser = await launchBrowser();
 		const page = await browser.newPage({ baseURL: sandboxAddress().n8nUrl, viewport: { width: 1440, height: 900 } });
 		page.setDefaultTimeout(PATIENCE_MS);
 		const { email, password } = sandboxAddress().login;
