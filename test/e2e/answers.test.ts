@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { sandboxAddress } from './support/address';
 import { ClaimTable } from './support/claimTable';
 import { N8n } from './support/n8n';
+import { callWebhook } from './support/webhookCall';
 import { completeClaim, idempotentClaim, node, webhook } from './support/workflow';
 
 /** What a sender hears where the Webhook node answers "When Last Node Finishes". */
@@ -22,8 +22,7 @@ beforeAll(async () => {
 afterAll(async () => await claims.close());
 
 async function deliver(source: string, body: unknown): Promise<number> {
-	const response = await fetch(`${sandboxAddress().n8nUrl}/webhook/${source}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
-	return response.status;
+	return (await callWebhook(source, body)).status;
 }
 
 test('Known Duplicate connected: success for every copy', async () => {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { sandboxAddress } from './support/address';
 import { ClaimTable } from './support/claimTable';
 import { itemsOf, N8n, type Execution } from './support/n8n';
+import { callWebhook } from './support/webhookCall';
 import { completeClaim, idempotentClaim, node, onlyFields, webhook, type WorkflowPlan } from './support/workflow';
 
 const NEW_CLAIM = 0;
@@ -39,12 +40,7 @@ function setUp(options: Record<string, unknown> = {}, pinned = true): Setup {
 }
 
 async function deliver(address: 'webhook' | 'webhook-test', { source, deliveryId }: Setup): Promise<void> {
-	const response = await fetch(`${sandboxAddress().n8nUrl}/${address}/${source}`, {
-		method: 'POST',
-		headers: { 'content-type': 'application/json' },
-		body: JSON.stringify({ id: deliveryId }),
-	});
-	expect(response.status).toBe(200);
+	expect((await callWebhook(`${sandboxAddress().n8nUrl}/${address}/${source}`, { id: deliveryId })).status).toBe(200);
 }
 
 async function manualRun(workflow: { id: string; versionId: string }, trigger: string): Promise<Execution> {

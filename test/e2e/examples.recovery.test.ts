@@ -7,6 +7,7 @@ import { createCopy } from './support/exampleCopy';
 import { LeadEvents, newEvent, type LeadEvent } from './support/leadEvents';
 import { itemsOf, N8n, type Execution, type SavedWorkflow } from './support/n8n';
 import { until } from './support/until';
+import { callWebhook } from './support/webhookCall';
 import { claimRecoveryTrigger, completeClaim, idempotentClaim, node, webhook, type WorkflowPlan } from './support/workflow';
 
 /**
@@ -14,7 +15,7 @@ import { claimRecoveryTrigger, completeClaim, idempotentClaim, node, webhook, ty
  * What n8n's death leaves behind is in `killed.inbox.test.ts`.
  */
 
-const { workflows, destinationUrl, n8nUrl } = sandboxAddress();
+const { workflows, destinationUrl } = sandboxAddress();
 const SECONDS_TO_RECOVER = 120;
 const aLeadId = expect.stringMatching(/^\d+$/) as string;
 const oneLead = [aLeadId];
@@ -230,8 +231,7 @@ async function activate(workflow: SavedWorkflow): Promise<SavedWorkflow> {
 }
 
 async function deliverTo(webhookPath: string): Promise<void> {
-	const response = await fetch(`${n8nUrl}/webhook/${webhookPath}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(newEvent()) });
-	expect(response.status).toBe(200);
+	expect((await callWebhook(webhookPath, newEvent())).status).toBe(200);
 }
 
 /** The run of failed-executions that a failure of this workflow has started. */

@@ -12,6 +12,7 @@ import { Editor } from './support/editor';
 import { createCopy, type CopyOptions, type NodeParameters } from './support/exampleCopy';
 import { itemsOf, N8n, type Execution, type SavedWorkflow } from './support/n8n';
 import { until } from './support/until';
+import { sendToWebhook } from './support/webhookCall';
 
 /**
  * The examples batch-sender and housekeeping, imported and run in a real n8n. Each test has a claim table of its own: the
@@ -108,9 +109,8 @@ class Batches {
 	}
 
 	async post(body: string, contentType: string): Promise<{ status: number; body: unknown }> {
-		const response = await fetch(`${sandboxAddress().n8nUrl}/webhook/${this.store.table}`, { method: 'POST', headers: { 'content-type': contentType }, body });
-		const text = await response.text();
-		return { status: response.status, body: text === '' ? null : JSON.parse(text) };
+		const { status, text } = await sendToWebhook(this.store.table, body, { 'content-type': contentType });
+		return { status, body: text === '' ? null : JSON.parse(text) };
 	}
 
 	async lastExecution(): Promise<Execution> {

@@ -9,6 +9,7 @@ import { order, sandboxAddress } from './support/address';
 import { ClaimTable } from './support/claimTable';
 import { N8n } from './support/n8n';
 import { until } from './support/until';
+import { callWebhook } from './support/webhookCall';
 import { completeClaim, idempotentClaim, node } from './support/workflow';
 
 /**
@@ -17,7 +18,7 @@ import { completeClaim, idempotentClaim, node } from './support/workflow';
  */
 
 const SOURCE = `killed-${randomUUID().slice(0, 8)}`;
-const { claimStoreDatabase, destinationUrl, n8nUrl } = sandboxAddress();
+const { claimStoreDatabase, destinationUrl } = sandboxAddress();
 const destination = new DestinationClient(destinationUrl);
 const claims = new ClaimTable();
 /** The workflow asks here before it goes on; who is not let through waits. */
@@ -200,9 +201,7 @@ function workflow() {
 /** `hold`: at which gate it waits; `takeOver`: what it says under When Lease Expires. */
 async function deliver(id: string, how: { hold?: 'claimed' | 'acted'; takeOver?: boolean } = {}): Promise<number | 'no answer'> {
 	try {
-		const response = await fetch(`${n8nUrl}/webhook/${SOURCE}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ id, ...how }) });
-		await response.arrayBuffer();
-		return response.status;
+		return (await callWebhook(SOURCE, { id, ...how })).status;
 	} catch {
 		return 'no answer';
 	}

@@ -5,6 +5,7 @@ import { sandboxAddress } from './support/address';
 import { ClaimTable } from './support/claimTable';
 import { itemsOf, N8n } from './support/n8n';
 import { until } from './support/until';
+import { callWebhook } from './support/webhookCall';
 import { completeClaim, idempotentClaim, node, webhook, type PlannedNode } from './support/workflow';
 
 /** The package inside a real n8n process: its connections, its neighbours, and what n8n's log says of them. */
@@ -44,9 +45,7 @@ async function publish(name: string, ...more: PlannedNode[]) {
 const wiresOf = (chain: PlannedNode[]) => chain.slice(1).map(({ name }, index) => `${chain[index].name} > ${name}`);
 
 async function post(path: string, id: string): Promise<number> {
-	const response = await fetch(`${sandboxAddress().n8nUrl}/webhook/${path}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ id }) });
-	await response.arrayBuffer();
-	return response.status;
+	return (await callWebhook(path, { id })).status;
 }
 
 async function sessions(condition = 'true'): Promise<number> {

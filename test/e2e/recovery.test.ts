@@ -6,6 +6,7 @@ import { AWAY, createClaimStore } from './support/claimStore';
 import { ClaimTable } from './support/claimTable';
 import { itemsOf, N8n, type Execution, type SavedWorkflow } from './support/n8n';
 import { until } from './support/until';
+import { callWebhook } from './support/webhookCall';
 import { claimRecoveryTrigger, completeClaim, idempotentClaim, node, onlyFields, webhook, type PlannedNode } from './support/workflow';
 
 /** Claims that nobody finished start workflows of a real n8n, at its own poll times. */
@@ -63,8 +64,7 @@ const newSource = () => `recovery-${randomUUID().slice(0, 8)}`;
 /** Stores so many deliveries in the inbox. */
 async function deliver(source: string, count: number): Promise<string[]> {
 	const deliveries = Array.from({ length: count }, (_, index) => ({ source, id: `${source}-${String(index).padStart(2, '0')}` }));
-	const response = await fetch(`${sandboxAddress().n8nUrl}/webhook/recovery-inbox`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ deliveries }) });
-	expect(response.status).toBe(200);
+	expect((await callWebhook('recovery-inbox', { deliveries })).status).toBe(200);
 	return deliveries.map(({ id }) => id);
 }
 

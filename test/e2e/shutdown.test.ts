@@ -4,6 +4,7 @@ import { Client } from 'pg';
 import { sandboxAddress } from './support/address';
 import { N8n } from './support/n8n';
 import { until } from './support/until';
+import { callWebhook } from './support/webhookCall';
 import { idempotentClaim, webhook } from './support/workflow';
 
 /** n8n gives itself 30 s by default; one that is idle but for our pool needs a fraction of that. */
@@ -36,9 +37,7 @@ test('n8n stops promptly while the pool to the claim store is open, and its log 
 
 	async function deliver(id: string | undefined): Promise<number> {
 		const event = { id, type: 'lead.created', lead: { email: `${marker}@example.com`, name: marker } };
-		const response = await fetch(workflows['guarded-webhook'].webhookUrl, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(event) });
-		await response.arrayBuffer();
-		return response.status;
+		return (await callWebhook(workflows['guarded-webhook'].webhookUrl, event)).status;
 	}
 });
 
@@ -46,7 +45,7 @@ test('n8n stops promptly while the pool to the claim store is open, and its log 
 async function failLoudly(marker: string): Promise<void> {
 	const n8n = new N8n();
 	const workflow = await n8n.publish({ name: 'Fails loudly', nodes: [webhook('fails-loudly'), idempotentClaim({ source: 'shutdown', deliveryId: '={{ $json.body.id }}' })], wires: ['Webhook > Idempotent Claim'] });
-	await fetch(`${sandboxAddress().n8nUrl}/webhook/fails-loudly`, { method: 'POST', headers: { 'content-type': 'application/json', authorization: marker }, body: JSON.stringify({ note: marker }) });
+	await callWebhook('fails-loudly', { note: marker }, { authorization: marker });
 	expect((await n8n.onlyExecution(workflow)).status).toBe('error');
 }
 

@@ -10,6 +10,7 @@ import { N8n, type SavedWorkflow } from './support/n8n';
 import type { SecondN8nAddress } from './support/secondN8n';
 import { Session } from './support/session';
 import { until } from './support/until';
+import { callWebhook } from './support/webhookCall';
 import { claimRecoveryTrigger, completeClaim, idempotentClaim, node, webhook, type PlannedNode, type WorkflowPlan } from './support/workflow';
 
 /**
@@ -149,9 +150,7 @@ async function deliver(): Promise<void> {
 		nodes: [webhook(SOURCE, 'lastNode'), node('splitOut', 1, { fieldToSplitOut: 'body.deliveries', options: {} }), idempotentClaim({ operation: 'receive', source: SOURCE })],
 		wires: ['Webhook > splitOut', 'splitOut > Idempotent Claim'],
 	});
-	const body = JSON.stringify({ deliveries: DELIVERIES.map((id) => ({ id })) });
-	const response = await fetch(`${sandboxAddress().n8nUrl}/webhook/${SOURCE}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
-	expect(response.status).toBe(200);
+	expect((await callWebhook(SOURCE, { deliveries: DELIVERIES.map((id) => ({ id })) })).status).toBe(200);
 	expect((await claims()).map(({ deliveryId, state }) => `${deliveryId} ${state}`).sort()).toEqual(DELIVERIES.map((id) => `${id} received`).sort());
 }
 

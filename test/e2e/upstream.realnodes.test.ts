@@ -3,6 +3,7 @@ import { DestinationClient } from '../../sandbox/destination';
 import { sandboxAddress } from './support/address';
 import { ClaimTable, type ClaimRow } from './support/claimTable';
 import { itemsOf, N8n, type Execution, type SavedWorkflow } from './support/n8n';
+import { callWebhook } from './support/webhookCall';
 import { completeClaim, idempotentClaim, node, onlyFields, webhook, type PlannedNode } from './support/workflow';
 
 const RECORDED = 0;
@@ -73,13 +74,9 @@ async function start({ between, wires, keepClaim = false, complete = {}, setting
 		],
 		settings,
 	});
-	await post(`/webhook/${source}`, { deliveries: deliveryIds.map((id) => ({ id })) });
+	const { status, text } = await callWebhook(source, { deliveries: deliveryIds.map((id) => ({ id })) });
+	if (status !== 200) throw new Error(`${source} answered ${status}: ${text}`);
 	return { workflow, source, deliveryIds };
-}
-
-async function post(path: string, body: unknown): Promise<void> {
-	const response = await fetch(sandboxAddress().n8nUrl + path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
-	if (!response.ok) throw new Error(`${path} answered ${response.status}: ${await response.text()}`);
 }
 
 async function run(what: Between): Promise<Started & { execution: Execution; rows: ClaimRow[] }> {

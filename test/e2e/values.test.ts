@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import { sandboxAddress } from './support/address';
 import { ClaimTable } from './support/claimTable';
 import { N8n } from './support/n8n';
+import { sendToWebhook } from './support/webhookCall';
 import { idempotentClaim, node, type WorkflowPlan } from './support/workflow';
 
 /** What becomes of a delivery ID on its way through n8n's Webhook node: what arrives changed is refused, what arrives exactly is kept exactly. */
@@ -49,9 +50,9 @@ function answering(source: string, deliveryId: string): WorkflowPlan {
 }
 
 /** Sends a body as it is written here: JSON.stringify would round a number before it leaves. */
-async function send(source: string, body: string | FormData, headers: Record<string, string> = { 'content-type': 'application/json' }): Promise<Answer> {
-	const response = await fetch(`${sandboxAddress().n8nUrl}/webhook/${source}`, { method: 'POST', headers: typeof body === 'string' ? headers : {}, body });
-	return { status: response.status, claim: (await response.json()) as Claim };
+async function send(source: string, body: string | FormData, headers?: Record<string, string>): Promise<Answer> {
+	const { status, text } = await sendToWebhook(source, body, headers);
+	return { status, claim: JSON.parse(text) as Claim };
 }
 
 const ids = async (source: string) => (await claims.rows(source)).map(({ deliveryId }) => deliveryId);

@@ -3,6 +3,7 @@ import { DestinationClient } from '../../sandbox/destination';
 import { sandboxAddress } from './support/address';
 import { ClaimTable } from './support/claimTable';
 import { itemsOf, N8n } from './support/n8n';
+import { callWebhook } from './support/webhookCall';
 
 const DELIVERIES = 20;
 const COPIES = 50;
@@ -51,9 +52,8 @@ test(`${COPIES} simultaneous copies of ${DELIVERIES} deliveries: ${DELIVERIES} a
 /** The answer's status; where it is no success, with the reason. */
 async function deliver(url: string, deliveryId: string): Promise<string> {
 	const event = { id: deliveryId, type: 'lead.created', lead: { email: `${deliveryId}@example.com`, name: 'Example Lead' } };
-	const response = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(event) });
-	const text = await response.text();
-	return response.ok ? String(response.status) : `${response.status}: ${text}`;
+	const { status, text } = await callWebhook(url, event);
+	return status === 200 ? String(status) : `${status}: ${text}`;
 }
 
 /** By which output of Idempotent Claim the delivery left, in each of the executions. */

@@ -6,6 +6,7 @@ import { sandboxAddress } from './address';
 import { createClaimStore } from './claimStore';
 import { createCopy } from './exampleCopy';
 import type { N8n, SavedWorkflow } from './n8n';
+import { callWebhook } from './webhookCall';
 import { completeClaim, idempotentClaim, node, webhook, type PlannedNode, type WorkflowPlan } from './workflow';
 
 /** A row as an operator's decision leaves it. */
@@ -116,9 +117,9 @@ export class Desk {
 	}
 
 	private async send<Answer>(to: string, body: object): Promise<Answer> {
-		const response = await fetch(`${this.url}-${to}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
-		if (response.status !== 200) throw new Error(`${JSON.stringify(body)} was answered with ${response.status}`);
-		return (await response.json()) as Answer;
+		const { status, text } = await callWebhook(`${this.name}-${to}`, body);
+		if (status !== 200) throw new Error(`${JSON.stringify(body)} was answered with ${status}`);
+		return JSON.parse(text) as Answer;
 	}
 
 	/** Makes a claim look as old as this, its steps so many minutes apart; a lease that it has is over. */
