@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { openClaimStore, type ClaimStore } from '../../store/claimStore';
+import type { ClaimStore } from '../../store/claimStore';
 import { STATES_THAT_ACCEPT, type OutcomeKind } from '../../store/decisions';
 import type { Ownership } from '../../store/handle';
 import { STATES, type LeasePolicy, type State } from '../../store/record';
@@ -9,22 +9,16 @@ import type { ClaimRequest } from '../../store/request';
 import type { Resolution } from '../../store/statements/resolveClaims';
 import { RECOVERABLE } from '../../store/statements/takeDueClaims';
 import { documentedTable } from '../databases/support/documentedTable';
-import { aCopyOf, anIdentity, anOutcome, anOwner, aRequest, changeRow, inShort, ownershipOf, rowOf, settingsFor } from '../store/support/claims';
-import { createTestDatabase, type TestDatabase } from '../support/database';
+import { aCopyOf, anIdentity, anOutcome, anOwner, aRequest, changeRow, inShort, ownershipOf, rowOf } from '../store/support/claims';
+import { shareStore } from '../store/support/sharedStore';
+import type { TestDatabase } from '../support/database';
 import { LEASE_OVER, RETRY_DUE } from '../support/timePassed';
 
 /** The diagrams and the lease's table in docs/states.md: everything that can happen to a claim in each state is tried. */
 
 let database: TestDatabase;
 let store: ClaimStore;
-beforeAll(async () => {
-	database = await createTestDatabase();
-	store = openClaimStore(settingsFor(database));
-});
-afterAll(async () => {
-	await store?.close();
-	await database?.drop();
-});
+shareStore((shared) => ({ database, store } = shared));
 
 interface Situation {
 	state: State;

@@ -1,24 +1,17 @@
-import { openClaimStore, type ClaimStore } from '../../store/claimStore';
+import type { ClaimStore } from '../../store/claimStore';
 import type { OutcomeKind } from '../../store/decisions';
 import type { Operation, Owner } from '../../store/record';
 import type { ClaimRequest } from '../../store/request';
-import { createTestDatabase, type TestDatabase } from '../support/database';
+import type { TestDatabase } from '../support/database';
 import { LEASE_OVER, RETRY_DUE } from '../support/timePassed';
-import { aCopyOf, anOutcome, anOwner, aRequest, changeRow, inShort, ownershipOf, rowOf, settingsFor } from './support/claims';
+import { aCopyOf, anOutcome, anOwner, aRequest, changeRow, inShort, ownershipOf, rowOf } from './support/claims';
+import { shareStore } from './support/sharedStore';
 
 /** "What a claim decides" of the contract: every row, for every operation. */
 
 let database: TestDatabase;
 let store: ClaimStore;
-
-beforeAll(async () => {
-	database = await createTestDatabase();
-	store = openClaimStore(settingsFor(database));
-});
-afterAll(async () => {
-	await store.close();
-	await database.drop();
-});
+shareStore((shared) => ({ database, store } = shared));
 
 const firstOwner = anOwner({ executionId: 'first', nodeId: 'first-node', nodeName: 'First Claim' });
 

@@ -1,22 +1,15 @@
-import { openClaimStore, type ClaimStore } from '../../store/claimStore';
+import type { ClaimStore } from '../../store/claimStore';
 import type { OutcomeKind } from '../../store/decisions';
-import { createTestDatabase, type TestDatabase } from '../support/database';
+import type { TestDatabase } from '../support/database';
 import { LEASE_OVER } from '../support/timePassed';
-import { aCopyOf, anIdentity, anOutcome, anOwner, aRequest, changeRow, inShort, ownershipOf, rowOf, settingsFor } from './support/claims';
+import { aCopyOf, anIdentity, anOutcome, anOwner, aRequest, changeRow, inShort, ownershipOf, rowOf } from './support/claims';
+import { shareStore } from './support/sharedStore';
 
 /** What is tried out in the editor stays apart from what senders deliver, except that done is done. */
 
 let database: TestDatabase;
 let store: ClaimStore;
-
-beforeAll(async () => {
-	database = await createTestDatabase();
-	store = openClaimStore(settingsFor(database));
-});
-afterAll(async () => {
-	await store.close();
-	await database.drop();
-});
+shareStore((shared) => ({ database, store } = shared));
 
 const claim = async (...requests: Array<ReturnType<typeof aRequest>>) => await store.claim('claim', anOwner(), requests);
 const asTest = (request: ReturnType<typeof aRequest>, changes = {}) => aCopyOf(request, { identity: { ...request.identity, environment: 'test' }, ...changes });

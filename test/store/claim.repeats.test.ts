@@ -1,22 +1,15 @@
-import { openClaimStore, type ClaimStore } from '../../store/claimStore';
+import type { ClaimStore } from '../../store/claimStore';
 import type { Operation } from '../../store/record';
-import { createTestDatabase, type TestDatabase } from '../support/database';
+import type { TestDatabase } from '../support/database';
 import { LEASE_OVER } from '../support/timePassed';
-import { aCopyOf, anOutcome, anOwner, aRequest, changeRow, inShort, ownershipOf, rowOf, settingsFor } from './support/claims';
+import { aCopyOf, anOutcome, anOwner, aRequest, changeRow, inShort, ownershipOf, rowOf } from './support/claims';
+import { shareStore } from './support/sharedStore';
 
 /** Several items of one call: repeats of a delivery, order of answers, and rows that are none of their business. */
 
 let database: TestDatabase;
 let store: ClaimStore;
-
-beforeAll(async () => {
-	database = await createTestDatabase();
-	store = openClaimStore(settingsFor(database));
-});
-afterAll(async () => {
-	await store.close();
-	await database.drop();
-});
+shareStore((shared) => ({ database, store } = shared));
 
 test.each<[Operation, string]>([
 	['claim', 'duplicate in_progress'],

@@ -1,23 +1,16 @@
-import { openClaimStore, type ClaimStore } from '../../store/claimStore';
+import type { ClaimStore } from '../../store/claimStore';
 import { fingerprintOf } from '../../store/payload';
 import type { ClaimRequest } from '../../store/request';
-import { createTestDatabase, type TestDatabase } from '../support/database';
+import type { TestDatabase } from '../support/database';
 import { LEASE_OVER } from '../support/timePassed';
-import { aCopyOf, anOutcome, anOwner, aRequest, changeRow, inShort, ownershipOf, rowOf, settingsFor } from './support/claims';
+import { aCopyOf, anOutcome, anOwner, aRequest, changeRow, inShort, ownershipOf, rowOf } from './support/claims';
+import { shareStore } from './support/sharedStore';
 
 /** Whose settings count, what a changed payload means, and what is kept of a payload. */
 
 let database: TestDatabase;
 let store: ClaimStore;
-
-beforeAll(async () => {
-	database = await createTestDatabase();
-	store = openClaimStore(settingsFor(database));
-});
-afterAll(async () => {
-	await store.close();
-	await database.drop();
-});
+shareStore((shared) => ({ database, store } = shared));
 
 const claim = async (request: ClaimRequest) => (await store.claim('claim', anOwner(), [request]))[0];
 

@@ -1,22 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { idempotencyKey, MAX_DELIVERY_ID_BYTES, MAX_PART_BYTES, type Identity } from '../../store/identity';
-import { openClaimStore, type ClaimStore } from '../../store/claimStore';
-import { createTestDatabase, type TestDatabase } from '../support/database';
-import { aCopyOf, anIdentity, anOwner, aRequest, inShort, rowOf, settingsFor } from './support/claims';
+import type { ClaimStore } from '../../store/claimStore';
+import type { TestDatabase } from '../support/database';
+import { aCopyOf, anIdentity, anOwner, aRequest, inShort, rowOf } from './support/claims';
+import { shareStore } from './support/sharedStore';
 
 /** Identities are compared byte for byte, by the database as well. */
 
 let database: TestDatabase;
 let store: ClaimStore;
-
-beforeAll(async () => {
-	database = await createTestDatabase();
-	store = openClaimStore(settingsFor(database));
-});
-afterAll(async () => {
-	await store.close();
-	await database.drop();
-});
+shareStore((shared) => ({ database, store } = shared));
 
 /** Claims these identities one after the other, each in an execution of its own. */
 async function claimEach(identities: Identity[]): Promise<string[]> {

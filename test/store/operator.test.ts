@@ -9,10 +9,11 @@ import type { ClaimRequest } from '../../store/request';
 import type { Decision } from '../../store/resolve';
 import type { Resolution } from '../../store/statements/resolveClaims';
 import type { RecoveredClaim } from '../../store/statements/takeDueClaims';
-import { createTestDatabase, type TestDatabase } from '../support/database';
+import type { TestDatabase } from '../support/database';
 import { startProxy, type Proxy } from '../support/proxy';
 import { LEASE_OVER } from '../support/timePassed';
 import { aCopyOf, anIdentity, anOutcome, anOwner, aRequest, changeRow, inShort, ownershipOf, rowOf, settingsFor } from './support/claims';
+import { shareStore } from './support/sharedStore';
 
 /** What an operator sees, decides, counts and removes. */
 
@@ -21,14 +22,7 @@ let store: ClaimStore;
 /** Of one test, so that no test finds another's claims. */
 let source: string;
 
-beforeAll(async () => {
-	database = await createTestDatabase();
-	store = openClaimStore(settingsFor(database));
-});
-afterAll(async () => {
-	await store.close();
-	await database.drop();
-});
+shareStore((shared) => ({ database, store } = shared));
 beforeEach(() => (source = randomUUID()));
 
 const KEPT: StoredPayload = { json: '{"lead":1}', complete: true };

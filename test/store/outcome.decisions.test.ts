@@ -1,24 +1,17 @@
-import { openClaimStore, type ClaimStore } from '../../store/claimStore';
+import type { ClaimStore } from '../../store/claimStore';
 import type { OutcomeKind } from '../../store/decisions';
 import type { Ownership } from '../../store/handle';
 import type { State } from '../../store/record';
-import { createTestDatabase, type TestDatabase } from '../support/database';
+import type { TestDatabase } from '../support/database';
 import { LEASE_OVER, RETRY_DUE } from '../support/timePassed';
-import { aCopyOf, anOutcome, anOwner, aRequest, changeRow, ownershipOf, rowOf, settingsFor } from './support/claims';
+import { aCopyOf, anOutcome, anOwner, aRequest, changeRow, ownershipOf, rowOf } from './support/claims';
+import { shareStore } from './support/sharedStore';
 
 /** Complete Claim's table of answers: every state of the record, for every outcome. */
 
 let database: TestDatabase;
 let store: ClaimStore;
-
-beforeAll(async () => {
-	database = await createTestDatabase();
-	store = openClaimStore(settingsFor(database));
-});
-afterAll(async () => {
-	await store.close();
-	await database.drop();
-});
+shareStore((shared) => ({ database, store } = shared));
 
 const OUTCOMES: OutcomeKind[] = ['completed', 'noActionNeeded', 'retryableFailure', 'outcomeUncertain', 'needsReview', 'extendLease'];
 const caller = anOwner({ executionId: 'caller', nodeName: 'Complete Claim' });

@@ -1,22 +1,15 @@
-import { openClaimStore, type ClaimStore } from '../../store/claimStore';
+import type { ClaimStore } from '../../store/claimStore';
 import type { Ownership } from '../../store/handle';
-import { createTestDatabase, type TestDatabase } from '../support/database';
+import type { TestDatabase } from '../support/database';
 import { LEASE_OVER } from '../support/timePassed';
-import { aCopyOf, anOutcome, anOwner, aRequest, changeRow, inShort, ownershipOf, rowOf, settingsFor } from './support/claims';
+import { aCopyOf, anOutcome, anOwner, aRequest, changeRow, inShort, ownershipOf, rowOf } from './support/claims';
+import { shareStore } from './support/sharedStore';
 
 /** What an outcome leaves in the record: backoff, evidence, payload, result, lease; and claims that are put back. */
 
 let database: TestDatabase;
 let store: ClaimStore;
-
-beforeAll(async () => {
-	database = await createTestDatabase();
-	store = openClaimStore(settingsFor(database));
-});
-afterAll(async () => {
-	await store.close();
-	await database.drop();
-});
+shareStore((shared) => ({ database, store } = shared));
 
 const caller = anOwner({ executionId: 'caller' });
 const claim = async (changes = {}) => ownershipOf((await store.claim('claim', anOwner(), [aRequest(changes)]))[0]);

@@ -5,10 +5,11 @@ import type { StoredPayload } from '../../store/payload';
 import type { Owner } from '../../store/record';
 import type { ClaimRequest } from '../../store/request';
 import type { RecoveredClaim, RecoveryRequest } from '../../store/statements/takeDueClaims';
-import { createTestDatabase, type TestDatabase } from '../support/database';
+import type { TestDatabase } from '../support/database';
 import { startProxy } from '../support/proxy';
 import { LEASE_OVER, RETRY_DUE } from '../support/timePassed';
 import { aCopyOf, anIdentity, anOutcome, anOwner, aRequest, changeRow, inShort, ownershipOf, rowOf, settingsFor } from './support/claims';
+import { shareStore } from './support/sharedStore';
 
 /** What the recovery trigger takes, what it leaves, and what becomes of it. */
 
@@ -17,14 +18,7 @@ let store: ClaimStore;
 /** Of one test, so that no test takes another's claims. */
 let action: string;
 
-beforeAll(async () => {
-	database = await createTestDatabase();
-	store = openClaimStore(settingsFor(database));
-});
-afterAll(async () => {
-	await store.close();
-	await database.drop();
-});
+shareStore((shared) => ({ database, store } = shared));
 beforeEach(() => (action = randomUUID()));
 
 const poller: Owner = { instanceId: 'instance', workflowId: 'recovery', executionId: '', nodeId: 'trigger', nodeName: 'Claim Recovery Trigger' };
