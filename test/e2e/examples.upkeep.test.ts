@@ -10,6 +10,7 @@ import { sandboxAddress } from './support/address';
 import { AWAY, createClaimStore } from './support/claimStore';
 import { Editor } from './support/editor';
 import { createCopy, type CopyOptions, type NodeParameters } from './support/exampleCopy';
+import type { LeadEvent } from './support/leadEvents';
 import { itemsOf, N8n, type Execution, type SavedWorkflow } from './support/n8n';
 import { until } from './support/until';
 import { sendToWebhook } from './support/webhookCall';
@@ -119,17 +120,11 @@ class Batches {
 	}
 }
 
-interface Event {
-	id: string;
-	type: string;
-	lead: { email: string; name: string };
-}
-
 /** Events with an email address that is theirs alone. */
-function newEvents(count: number): { email: string; events: Event[] } {
+function newEvents(count: number): { email: string; events: LeadEvent[] } {
 	const mark = randomUUID().slice(0, 8);
 	const email = `lead-${mark}@example.com`;
-	const events = Array.from({ length: count }, (_, place) => ({ id: `evt-${mark}-${String(place).padStart(3, '0')}`, type: 'lead.created', lead: { email, name: `Lead ${place}` } }));
+	const events = Array.from({ length: count }, (_, place): LeadEvent => ({ id: `evt-${mark}-${String(place).padStart(3, '0')}`, type: 'lead.created', lead: { email, name: `Lead ${place}` } }));
 	return { email, events };
 }
 
@@ -138,8 +133,8 @@ async function leadsWith(email: string): Promise<string[]> {
 	return (await destination.leads({ email })).map(({ deliveryId }) => deliveryId).sort();
 }
 
-const idsOf = (events: Event[]) => events.map(({ id }) => id);
-const allAre = (events: Event[], state: string) => Object.fromEntries(events.map(({ id }) => [id, state]));
+const idsOf = (events: LeadEvent[]) => events.map(({ id }) => id);
+const allAre = (events: LeadEvent[], state: string) => Object.fromEntries(events.map(({ id }) => [id, state]));
 
 describe('batch-sender', () => {
 	let store: OwnStore;
