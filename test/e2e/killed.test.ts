@@ -83,15 +83,14 @@ afterAll(async () => {
 
 /** The record of a delivery, and how many leads the destination has of it. */
 async function found(id: string): Promise<{ state: string | undefined; attempt: number | undefined; reference: string | null | undefined; leads: number }> {
-	const { state, attempt, reference } = (await claims.rows(SOURCE)).find(({ deliveryId }) => deliveryId === id) ?? {};
+	const { state, attempt, reference } = (await claims.row(SOURCE, id)) ?? {};
 	return { state, attempt, reference, leads: (await destination.leads({ deliveryId: id })).length };
 }
 /** What the record tells of its past: `processing 1, completed 1`, each state with its version. */
-async function past(id: string): Promise<string> {
-	const { rows } = await database.query<{ history: Array<{ state: string; version: number }> }>('SELECT history FROM public.idempotent_claims WHERE source = $1 AND delivery_id = $2', [SOURCE, id]);
-	return rows[0].history.map(({ state, version }) => `${state} ${version}`).join(', ');
+async function past(id: string): Promise<string | undefined> {
+	return (await claims.row(SOURCE, id))?.history.map(({ state, version }) => `${state} ${version}`).join(', ');
 }
-const endLease = async (id: string) => await database.query(`UPDATE public.idempotent_claims SET ${LEASE_OVER} WHERE source = $1 AND delivery_id = $2`, [SOURCE, id]);
+const endLease = async (id: string) => await claims.change(SOURCE, LEASE_OVER, id);
 
 const aReference = expect.stringMatching(/^\d+$/) as string;
 

@@ -1,7 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { Pool } from 'pg';
 import { LEASE_OVER } from '../support/timePassed';
-import { sandboxAddress } from './support/address';
 import { AWAY, createClaimStore } from './support/claimStore';
 import { ClaimTable } from './support/claimTable';
 import { itemsOf, N8n, type Execution, type SavedWorkflow } from './support/n8n';
@@ -17,13 +15,11 @@ const SECONDS_TO_RECOVER = 60;
 
 let n8n: N8n;
 let claims: ClaimTable;
-let store: Pool;
 let inbox: SavedWorkflow;
 
 beforeAll(async () => {
 	n8n = new N8n();
 	claims = new ClaimTable();
-	store = new Pool({ ...sandboxAddress().claimStoreDatabase, max: 1 });
 	inbox = await n8n.publish({
 		name: 'Inbox',
 		nodes: [
@@ -38,7 +34,6 @@ beforeAll(async () => {
 afterAll(async () => {
 	await n8n.deactivate(inbox);
 	await claims.close();
-	await store.end();
 });
 
 /** Workflows that poll go on for as long as they are published. */
@@ -91,7 +86,7 @@ test('stored deliveries are worked off, each in an execution of its own: those t
 	await whenAll(source, 'completed');
 	expect((await claims.rows(source)).map(({ reference }) => reference)).toEqual(before.map((id) => `lead-of-${id}`));
 
-	await store.query('UPDATE public.idempotent_claims SET source = $1 WHERE source = $2', [`${source}-done`, source]);
+	await claims.change(source, `source = '${source}-done'`);
 	await deliver(source, 2);
 	await whenAll(source, 'completed');
 	const executions = await executionsOf(workflow);
@@ -110,7 +105,7 @@ test('an execution that fails leaves its claim; when the lease is over it is to 
 	expect([failed.status, trigger(failed, READY_TO_RUN).length]).toEqual(['error', 1]);
 	expect(await claims.rows(source)).toMatchObject([{ state: 'processing', attempt: 1 }]);
 
-	await store.query(`UPDATE public.idempotent_claims SET ${LEASE_OVER} WHERE source = $1`, [source]);
+	await claims.change(source, LEASE_OVER);
 	await whenAll(source, 'needs_review');
 	const [, reconciled] = await executionsOf(workflow);
 	expect([trigger(reconciled, READY_TO_RUN), trigger(reconciled, RECONCILE_FIRST)]).toEqual([[], [expect.objectContaining({ reason: 'outcome_uncertain', version: 3, attempt: 1 })]]);

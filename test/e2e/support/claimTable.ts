@@ -9,6 +9,8 @@ export interface ClaimRow {
 	attempt: number;
 	reference: string | null;
 	reason: string | null;
+	/** Each state that it was in. */
+	history: Array<{ state: string; version: number; reason: string | null }>;
 }
 
 /** The claim table itself, past n8n and past the code under test. */
@@ -17,18 +19,32 @@ export class ClaimTable {
 
 	/** The rows of one source, by delivery ID. */
 	async rows(source: string): Promise<ClaimRow[]> {
-		const { rows } = await this.pool.query<ClaimRow>(
-			`SELECT delivery_id AS "deliveryId", source, environment, state, attempt,
-			        outcome_reference AS reference, outcome_reason AS reason
-			   FROM public.idempotent_claims
-			  WHERE source = $1
-			  ORDER BY delivery_id, environment`,
-			[source],
-		);
-		return rows;
+		return await this.select('source = $1', source);
+	}
+
+	/** The row of one production delivery. */
+	async row(source: string, deliveryId: string): Promise<ClaimRow | undefined> {
+		return (await this.select(`source = $1 AND delivery_id = $2 AND environment = 'live'`, source, deliveryId)).at(0);
+	}
+
+	/** Changes the rows of one source, or one delivery's, as time or a person would: `change(source, LEASE_OVER)`. */
+	async change(source: string, assignments: string, deliveryId?: string): Promise<void> {
+		await this.pool.query(`UPDATE public.idempotent_claims SET ${assignments} WHERE source = $1 AND ($2::text IS NULL OR delivery_id = $2)`, [source, deliveryId ?? null]);
 	}
 
 	async close(): Promise<void> {
 		await this.pool.end();
+	}
+
+	private async select(which: string, ...values: string[]): Promise<ClaimRow[]> {
+		const { rows } = await this.pool.query<ClaimRow>(
+			`SELECT delivery_id AS "deliveryId", source, environment, state, attempt,
+			        outcome_reference AS reference, outcome_reason AS reason, history
+			   FROM public.idempotent_claims
+			  WHERE ${which}
+			  ORDER BY delivery_id, environment`,
+			values,
+		);
+		return rows;
 	}
 }
