@@ -4,6 +4,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from './databases';
 import type { N8nRest } from './rest';
+import { SENDER_SECRET } from './sender';
 import { EXAMPLES_FOLDER, OPERATOR } from './settings';
 
 /** Hosts that the examples send to; the sandbox's destination takes their place. */
@@ -51,13 +52,14 @@ export interface ImportedWorkflow extends Named {
 }
 
 /** The credentials that the example workflows need, by the type of credential. */
-export type Credentials = Record<'claimStoreApi' | 'httpBasicAuth', Named>;
+export type Credentials = Record<'claimStoreApi' | 'httpBasicAuth' | 'crypto', Named>;
 
 /** Makes the examples' credentials in n8n, or brings them up to date. */
 export async function saveCredentials(rest: N8nRest, store: Database): Promise<Credentials> {
 	return {
 		claimStoreApi: await saveCredential(rest, 'Sandbox Claim Store', 'claimStoreApi', storeSettings(store, 'idempotent_claims')),
 		httpBasicAuth: await saveCredential(rest, 'Sandbox Operator', 'httpBasicAuth', OPERATOR),
+		crypto: await saveCredential(rest, 'Sandbox Sender', 'crypto', { hmacSecret: SENDER_SECRET }),
 	};
 }
 
@@ -94,12 +96,13 @@ export async function readExample(name: string, edit = (text: string) => text): 
 export const pointedAt = (destinationUrl: string) => (text: string) => EXAMPLE_HOSTS.reduce((adapted, host) => adapted.replaceAll(host, destinationUrl), text);
 
 /** What a person does by hand after the import: chooses credentials, the error workflow, and when to look. */
-export function adapt(workflow: Workflow, { claimStoreApi, httpBasicAuth }: Partial<Credentials>, errorWorkflow: string | undefined): void {
+export function adapt(workflow: Workflow, { claimStoreApi, httpBasicAuth, crypto }: Partial<Credentials>, errorWorkflow: string | undefined): void {
 	const claims = workflow.nodes.filter(({ type }) => /\.(idempotentClaim|claimRecoveryTrigger)$/.test(type));
 	if (claims.length > 0) workflow.settings = { ...workflow.settings, errorWorkflow };
 	for (const node of workflow.nodes) {
 		if (node.type.startsWith('n8n-nodes-idempotent-claim.')) node.credentials = { claimStoreApi };
 		if (node.parameters.authentication === 'basicAuth') node.credentials = { httpBasicAuth };
+		if (node.type === 'n8n-nodes-base.crypto') node.credentials = { crypto };
 		if (node.type.endsWith('.claimRecoveryTrigger')) node.parameters.pollTimes = POLL_OFTEN;
 	}
 }

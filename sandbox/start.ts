@@ -5,6 +5,7 @@ import { portsFromEnvironment } from './ports';
 import { createProgress } from './progress';
 import { printDemonstration } from './report';
 import { SANDBOX_STAGES, startSandbox, type Sandbox } from './sandbox';
+import { signed } from './sender';
 import { DATA_FOLDER, OPERATOR } from './settings';
 
 const USAGE = `npm start                 n8n with the package in it, the demonstration, then n8n stays up until Ctrl-C
@@ -63,7 +64,8 @@ function readArguments() {
 
 function printWayIn({ n8nUrl, login, workflows, destinationUrl, claimStoreDatabase: store }: Sandbox): void {
 	const { name, id, webhookUrl } = workflows['guarded-webhook'];
-	const event = JSON.stringify({ id: 'evt_1', type: 'lead.created', lead: { email: 'lead@example.com', name: 'Example Lead' } });
+	const { body, headers } = signed({ id: 'evt_1', type: 'lead.created', lead: { email: 'lead@example.com', name: 'Example Lead' } });
+	const withHeaders = Object.entries(headers).map(([name, value]) => `-H '${name}: ${value}'`).join(' ');
 	console.log(`
 Editor       ${n8nUrl}
              ${login.email}, password ${login.password}
@@ -73,9 +75,9 @@ Desk         ${workflows['operator-desk'].webhookUrl}
 Leads        ${destinationUrl}/leads
 Claim store  postgresql://${store.user}:${store.password}@${store.host}:${store.port}/${store.database}, table idempotent_claims
 
-A delivery to try, as often as you like (one ID, one lead):
+A signed delivery to try, as often as you like (one ID, one lead):
 
-  curl -i -X POST ${webhookUrl} -H 'Content-Type: application/json' -d '${event}'`);
+  curl -i -X POST ${webhookUrl} ${withHeaders} -d '${body}'`);
 }
 
 main().then(

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { Sandbox } from '../sandbox';
+import { signed } from '../sender';
 
 const SOURCE = 'example-crm';
 /** Recovery looks every five seconds here; looking the lead up and acting are two executions. */
@@ -68,8 +69,7 @@ export class Row {
 		try {
 			const response = await fetch(this.sandbox.workflows['guarded-webhook'].webhookUrl, {
 				method: 'POST',
-				headers: { 'content-type': 'application/json' },
-				body: JSON.stringify(event),
+				...signed(event),
 			});
 			await response.arrayBuffer();
 			return response.status;

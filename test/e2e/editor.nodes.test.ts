@@ -4,6 +4,7 @@ import path from 'node:path';
 import { sandboxAddress } from './support/address';
 import { ClaimTable } from './support/claimTable';
 import { Editor } from './support/editor';
+import { createCopy } from './support/exampleCopy';
 import { N8n } from './support/n8n';
 import { node } from './support/workflow';
 
@@ -177,10 +178,7 @@ describe('The guarded-webhook example', () => {
 		for (const { type, credentials } of example.nodes) {
 			expect({ type, credentials }).toEqual({ type, credentials: undefined });
 		}
-		const ours = example.nodes.filter(({ type }) => type.startsWith('n8n-nodes-idempotent-claim.'));
-		for (const one of ours) one.credentials = { claimStoreApi: sandboxAddress().credential };
-		const n8n = new N8n();
-		const { id } = await n8n.rest.post<{ id: string }>('/rest/workflows', { ...example, name: 'Imported Example' });
+		const { id } = await createCopy(new N8n(), 'guarded-webhook', 'Imported Example');
 
 		await editor.page.setViewportSize({ width: 2600, height: 1500 });
 		await editor.openWorkflow(id);

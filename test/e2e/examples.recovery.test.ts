@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { idempotencyKey } from '../../store/identity';
+import { signed } from '../../sandbox/sender';
 import { sandboxAddress } from './support/address';
 import { AWAY, createClaimStore } from './support/claimStore';
 import { ClaimTable } from './support/claimTable';
@@ -101,6 +102,21 @@ describe('durable-inbox', () => {
 			'completed',
 		]);
 		expect(await events.destination.calls(event.lead.email)).toBe(1);
+	});
+});
+
+describe('guarded-webhook', () => {
+	test('a delivery that the sender did not sign is refused, and uses up no ID', async () => {
+		const event = newEvent();
+		const forge = async (signature?: string) => await callWebhook(workflows['guarded-webhook'].webhookUrl, event, signature === undefined ? {} : { 'x-signature-256': signature });
+		const ofAnotherEvent = signed(newEvent()).headers['x-signature-256'];
+		for (const signature of [undefined, '', 'sha256=', ofAnotherEvent, signed(event).headers['x-signature-256'].toUpperCase()]) {
+			expect([signature, await forge(signature)]).toEqual([signature, { status: 401, text: '' }]);
+		}
+		expect(await events.found(event)).toMatchObject({ state: undefined, leads: [] });
+
+		expect(await events.send('guarded-webhook', event)).toBe(200);
+		await expectOneLead(event);
 	});
 });
 

@@ -115,8 +115,7 @@ class Batches {
 	}
 
 	async lastExecution(): Promise<Execution> {
-		const ids = (await n8n.executionIds(this.workflow)).map(Number);
-		return await n8n.finishedExecution(String(Math.max(...ids)));
+		return await n8n.latestExecution(this.workflow);
 	}
 }
 

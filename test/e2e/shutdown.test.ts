@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { Client } from 'pg';
+import { signed } from '../../sandbox/sender';
 import { sandboxAddress } from './support/address';
 import { N8n } from './support/n8n';
 import { until } from './support/until';
@@ -37,7 +38,7 @@ test('n8n stops promptly while the pool to the claim store is open, and its log 
 
 	async function deliver(id: string | undefined): Promise<number> {
 		const event = { id, type: 'lead.created', lead: { email: `${marker}@example.com`, name: marker } };
-		return (await callWebhook(workflows['guarded-webhook'].webhookUrl, event)).status;
+		return (await callWebhook(workflows['guarded-webhook'].webhookUrl, event, signed(event).headers)).status;
 	}
 });
 

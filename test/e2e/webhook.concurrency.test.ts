@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { DestinationClient } from '../../sandbox/destination';
+import { signed } from '../../sandbox/sender';
 import { sandboxAddress } from './support/address';
 import { ClaimTable } from './support/claimTable';
 import { itemsOf, N8n } from './support/n8n';
@@ -52,7 +53,7 @@ test(`${COPIES} simultaneous copies of ${DELIVERIES} deliveries: ${DELIVERIES} a
 /** The answer's status; where it is no success, with the reason. */
 async function deliver(url: string, deliveryId: string): Promise<string> {
 	const event = { id: deliveryId, type: 'lead.created', lead: { email: `${deliveryId}@example.com`, name: 'Example Lead' } };
-	const { status, text } = await callWebhook(url, event);
+	const { status, text } = await callWebhook(url, event, signed(event).headers);
 	return status === 200 ? String(status) : `${status}: ${text}`;
 }
 

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import type { Database } from '../../../sandbox/databases';
-import type { ImportedWorkflow } from '../../../sandbox/setup';
+import type { Credentials, ImportedWorkflow } from '../../../sandbox/setup';
 
 /** Screenshots and n8n's log of the last run; git ignores it. */
 export const RESULTS_FOLDER = path.join(__dirname, '..', 'results');
@@ -13,6 +13,8 @@ export interface SandboxAddress {
 	sessionCookie: string;
 	/** The claim store's credential in n8n. */
 	credential: { id: string; name: string };
+	/** The others that the examples need. */
+	otherCredentials: Omit<Credentials, 'claimStoreApi'>;
 	/** The imported examples, by their file's name without `.json`. */
 	workflows: Record<string, ImportedWorkflow>;
 	/** Straight to PostgreSQL. */

@@ -8,7 +8,7 @@ export type NodeParameters = Record<string, Record<string, unknown>>;
 export interface CopyOptions {
 	/** What is different in these nodes. */
 	parameters?: NodeParameters;
-	/** Instead of the sandbox's claim store; an example with a login needs one. */
+	/** Instead of the sandbox's. */
 	credentials?: Partial<Credentials>;
 	/** The ID of its error workflow; without one it has none. */
 	errorWorkflow?: string;
@@ -18,10 +18,10 @@ export interface CopyOptions {
 
 /** Imports an example once more, under this name, as the sandbox has imported it but for the options. It is not active yet. */
 export async function createCopy(n8n: N8n, example: string, name: string, options: CopyOptions = {}): Promise<SavedWorkflow> {
-	const { credential, destinationUrl } = sandboxAddress();
+	const { credential, otherCredentials, destinationUrl } = sandboxAddress();
 	const { parameters = {}, credentials, errorWorkflow, edit = pointedAt(destinationUrl) } = options;
 	const workflow = await readExample(example, edit);
-	adapt(workflow, { claimStoreApi: credential, ...credentials }, errorWorkflow);
+	adapt(workflow, { claimStoreApi: credential, ...otherCredentials, ...credentials }, errorWorkflow);
 	for (const node of workflow.nodes) Object.assign(node.parameters, parameters[node.name]);
 	return await n8n.rest.post<SavedWorkflow>('/rest/workflows', { ...workflow, name });
 }

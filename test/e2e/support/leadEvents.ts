@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { request } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'pg';
 import { DestinationClient } from '../../../sandbox/destination';
-import { RETRY_DUE } from '../../support/timePassed';
-import { sandboxAddress } from './address';
+import { signed } from '../../../sandbox/sender';
+import { LEASE_OVER, RETRY_DUE } from '../../support/timePassed';
+import { sandboxAddress, type SandboxAddress } from './address';
 import { until } from './until';
 
 /** What the example workflows speak of: one sender's events, each of which is to become one lead. */
@@ -45,12 +47,34 @@ const SOURCE = 'example-crm';
 const SECONDS_TO_RECOVER = 120;
 const PATIENCE_MS = 120_000;
 
+/** A sender that keeps to a pace, and comes again. */
+const SENDERS_AT_ONCE = 12;
+const SENDER_WAITS_MS = 10_000;
+const SENDER_COMES_AGAIN_MS = 1_000;
+
+/** One delivery's record, as a person would look at it at the end. */
+export interface Settlement {
+	deliveryId: string;
+	state: string;
+	attempt: number;
+	reference: string | null;
+	reason: string | null;
+}
+
 /** The examples' events, sent, and looked for in the claim table and at the destination, past n8n. */
 export class LeadEvents {
 	readonly destination = new DestinationClient(sandboxAddress().destinationUrl);
-	private readonly pool = new Pool({ ...sandboxAddress().claimStoreDatabase, max: 2 });
+	private readonly pool: Pool;
+	private over = false;
 
+	/** Those of the sandbox's n8n, or of another one. */
+	constructor(private readonly at: Pick<SandboxAddress, 'workflows' | 'claimStoreDatabase'> = sandboxAddress()) {
+		this.pool = new Pool({ ...at.claimStoreDatabase, max: 2 });
+	}
+
+	/** Ends the senders as well, which otherwise come again for ever. */
 	async close(): Promise<void> {
+		this.over = true;
 		await this.pool.end();
 	}
 
@@ -61,7 +85,8 @@ export class LeadEvents {
 	 */
 	async send(example: string, event: unknown, patienceMs = PATIENCE_MS): Promise<number | 'no answer'> {
 		return await new Promise((resolve) => {
-			const call = request(sandboxAddress().workflows[example].webhookUrl, { method: 'POST', agent: false, headers: { 'content-type': 'application/json' } });
+			const { body, headers } = signed(event);
+			const call = request(this.at.workflows[example].webhookUrl, { method: 'POST', agent: false, headers });
 			const outOfPatience = setTimeout(() => call.destroy(), patienceMs);
 			call.once('response', (response) => response.resume().once('end', () => resolve(response.statusCode ?? 'no answer')));
 			call.once('error', () => undefined);
@@ -69,7 +94,64 @@ export class LeadEvents {
 				clearTimeout(outOfPatience);
 				resolve('no answer');
 			});
-			call.end(JSON.stringify(event));
+			call.end(body);
+		});
+	}
+
+	/**
+	 * Like a real sender: delivers at a steady pace, and each delivery again until it hears 200.
+	 *
+	 * @param paceMs from one delivery to the next
+	 * @returns how often it had to come again
+	 */
+	async sendAll(example: string, deliveries: LeadEvent[], paceMs: number): Promise<number> {
+		let repeats = 0;
+		const deliver = async (event: LeadEvent) => {
+			while (!this.over && (await this.send(example, event, SENDER_WAITS_MS)) !== 200) {
+				repeats += 1;
+				await sleep(SENDER_COMES_AGAIN_MS);
+			}
+		};
+		const underWay = new Set<Promise<void>>();
+		for (const event of deliveries) {
+			while (underWay.size >= SENDERS_AT_ONCE) await Promise.race(underWay);
+			const delivery = deliver(event).finally(() => underWay.delete(delivery));
+			underWay.add(delivery);
+			await sleep(paceMs);
+		}
+		await Promise.all(underWay);
+		return repeats;
+	}
+
+	/** How each of these stands, by delivery ID; what was never stored is missing. */
+	async settlements(events: LeadEvent[]): Promise<Settlement[]> {
+		const { rows } = await this.pool.query<Settlement>(
+			`SELECT delivery_id AS "deliveryId", state, attempt, outcome_reference AS reference, outcome_reason AS reason
+			   FROM public.idempotent_claims
+			  WHERE delivery_id = ANY ($1)
+			  ORDER BY delivery_id`,
+			[events.map(({ id }) => id)],
+		);
+		return rows;
+	}
+
+	/** What is under a lease and has not changed for so long belongs to the dead: ends the leases, as time would. */
+	async endLeases(unchangedForSeconds = 0): Promise<void> {
+		await this.pool.query(
+			`UPDATE public.idempotent_claims SET ${LEASE_OVER}
+			  WHERE state IN ('processing', 'outcome_uncertain') AND lease_expires_at > now() AND updated_at <= now() - make_interval(secs => $1)`,
+			[unchangedForSeconds],
+		);
+	}
+
+	/** Of each settlement: `one lead`, `waits for a person`, or what is wrong with it. */
+	async verdicts(settlements: Settlement[]): Promise<string[]> {
+		const leads = await this.destination.leads({});
+		return settlements.map(({ deliveryId, state, reference, reason }) => {
+			const ids = leads.filter((lead) => lead.deliveryId === deliveryId).map(({ id }) => id);
+			if (ids.length > 1) return `doubled: ${deliveryId} has the leads ${ids.join(', ')}`;
+			if (state === 'completed') return ids[0] === reference ? 'one lead' : `wrong: ${deliveryId} names ${reference} and has ${ids[0]}`;
+			return reason ? 'waits for a person' : `wrong: ${deliveryId} waits without a reason`;
 		});
 	}
 
@@ -108,3 +190,11 @@ export class LeadEvents {
 		return rows[0];
 	}
 }
+
+export function countBy<Item>(items: Item[], keyOf: (item: Item) => string): Record<string, number> {
+	const counts: Record<string, number> = {};
+	for (const item of items) counts[keyOf(item)] = (counts[keyOf(item)] ?? 0) + 1;
+	return counts;
+}
+
+export const inWords = (counts: Record<string, number>) => Object.entries(counts).map(([what, count]) => `${count} ${what}`).join(', ') || 'nothing';

@@ -24,7 +24,8 @@ async function main(): Promise<void> {
 	const ports = await freePorts();
 	const dataFolder = process.argv[2];
 	const sandbox = await startSandbox({ dataFolder, ports, progress: createProgress(SANDBOX_STAGES), cancelSignal: cancel.signal });
-	const second = secondN8n({ sandbox, claimStorePort: ports.claimStore, dataFolder, cancelSignal: cancel.signal });
+	const surroundings = { sandbox, claimStorePort: ports.claimStore, dataFolder, cancelSignal: cancel.signal };
+	const second = secondN8n(surroundings);
 	const control = await startControl(sandbox, second);
 	process.send?.(await describe(sandbox, ports.claimStore, control.url));
 	await ended;
@@ -38,7 +39,12 @@ async function main(): Promise<void> {
  * /second` starts another one beside it and answers its address, `POST /leaveSecond` ends that one.
  */
 async function startControl(sandbox: Sandbox, second: SecondN8n): Promise<{ url: string; stop: () => Promise<void> }> {
-	const orders: Record<string, () => Promise<unknown>> = { '/kill': sandbox.killN8n, '/restart': sandbox.restartN8n, '/second': second.start, '/leaveSecond': second.leave };
+	const orders: Record<string, () => Promise<unknown>> = {
+		'/kill': sandbox.killN8n,
+		'/restart': sandbox.restartN8n,
+		'/second': second.start,
+		'/leaveSecond': second.leave,
+	};
 	const server = createServer((request, response) => {
 		const answer = (status: number, text: string) => void response.writeHead(status).end(text);
 		const order = orders[request.url ?? ''];
@@ -61,9 +67,9 @@ async function startControl(sandbox: Sandbox, second: SecondN8n): Promise<{ url:
 
 async function describe(sandbox: Sandbox, claimStorePort: number, controlUrl: string): Promise<SandboxAddress> {
 	const { n8nUrl, login, workflows, claimStoreDatabase, destinationUrl, logFile } = sandbox;
-	const { id, name } = sandbox.credentials.claimStoreApi;
+	const { claimStoreApi: credential, ...otherCredentials } = sandbox.credentials;
 	const { cookie } = await Session.open(n8nUrl, login);
-	return { n8nUrl, login, sessionCookie: cookie, credential: { id, name }, workflows, claimStoreDatabase, claimStorePort, destinationUrl, logFile, controlUrl };
+	return { n8nUrl, login, sessionCookie: cookie, credential: { id: credential.id, name: credential.name }, otherCredentials, workflows, claimStoreDatabase, claimStorePort, destinationUrl, logFile, controlUrl };
 }
 
 main().then(
