@@ -6,8 +6,11 @@ import type { Database } from './databases';
 import type { N8nInstallation } from './install';
 import type { Ports } from './settings';
 
-/** n8n prints this once its workflows are active. */
-const READY_LINE = 'Editor is now accessible';
+/** What a process of n8n is for: everything, or, in queue mode, one part of it. */
+export type N8nCommand = 'start' | 'worker' | 'webhook';
+
+/** What it prints once it does its work; the first one's workflows are active then. */
+const READY_LINES: Record<N8nCommand, string> = { start: 'Editor is now accessible', worker: 'n8n worker is now ready', webhook: 'Webhook listener waiting for requests' };
 const PACKAGE_FAILED = 'Failed to load package';
 const SECONDS_TO_STOP = 15;
 
@@ -16,7 +19,11 @@ export interface N8nOptions {
 	/** n8n's user folder: its settings, and the community packages. */
 	folder: string;
 	database: Database;
-	ports: Ports;
+	ports: Pick<Ports, 'n8n' | 'runnerBroker'>;
+	/** `start` unless said otherwise. */
+	command?: N8nCommand;
+	/** Environment variables beside those that every n8n here has. */
+	settings?: Record<string, string>;
 	/** n8n's own output is appended to it. */
 	logFile: string;
 	cancelSignal?: AbortSignal;
@@ -34,11 +41,11 @@ export interface RunningN8n {
 
 /** @throws Error with n8n's last words when it ends before it is ready. */
 export async function startN8n(options: N8nOptions): Promise<RunningN8n> {
-	const { installation, logFile } = options;
+	const { installation, logFile, command = 'start' } = options;
 	// execa is an ES module: from CommonJS only import() gets hold of it.
 	const { execa } = await import('execa');
 	await mkdir(options.folder, { recursive: true });
-	const subprocess = execa(installation.node, [installation.script, 'start'], {
+	const subprocess = execa(installation.node, [installation.script, command], {
 		env: environment(options),
 		extendEnv: false,
 		// A process group of its own: the task runners end with n8n, and Ctrl-C reaches only us.
@@ -79,14 +86,14 @@ export async function startN8n(options: N8nOptions): Promise<RunningN8n> {
 	return n8n;
 }
 
-async function whenReady(subprocess: ResultPromise, { logFile, cancelSignal }: N8nOptions): Promise<void> {
+async function whenReady(subprocess: ResultPromise, { logFile, cancelSignal, command = 'start' }: N8nOptions): Promise<void> {
 	const listening = new AbortController();
 	await new Promise<void>((resolve, reject) => {
 		cancelSignal?.addEventListener('abort', () => reject(cancelSignal.reason as Error), { signal: listening.signal });
 		let printed = '';
 		subprocess.all?.on('data', (chunk: Buffer) => {
 			printed = (printed + chunk.toString('utf8')).slice(-2000);
-			if (printed.includes(READY_LINE)) resolve();
+			if (printed.includes(READY_LINES[command])) resolve();
 			if (printed.includes(PACKAGE_FAILED)) reject(new Error(`n8n could not load the package. See ${logFile}`));
 		});
 		void subprocess.then(async () => {
@@ -96,7 +103,7 @@ async function whenReady(subprocess: ResultPromise, { logFile, cancelSignal }: N
 	}).finally(() => listening.abort());
 }
 
-function environment({ installation, folder, database, ports }: N8nOptions): NodeJS.ProcessEnv {
+function environment({ installation, folder, database, ports, settings }: N8nOptions): NodeJS.ProcessEnv {
 	const { HOME, LANG, TZ, TMPDIR, PATH } = process.env;
 	return {
 		HOME,
@@ -135,6 +142,7 @@ function environment({ installation, folder, database, ports }: N8nOptions): Nod
 		N8N_HIRING_BANNER_ENABLED: 'false',
 		N8N_PERSONALIZATION_ENABLED: 'false',
 		N8N_DISABLED_MODULES: 'mcp-registry',
+		...settings,
 	};
 }
 

@@ -5,6 +5,7 @@ import { freePorts } from '../../../sandbox/ports';
 import { createProgress } from '../../../sandbox/progress';
 import { SANDBOX_STAGES, startSandbox, type Sandbox } from '../../../sandbox/sandbox';
 import type { SandboxAddress } from './address';
+import { queueMode, WORKERS, type QueueMode } from './queueMode';
 import { secondN8n, type SecondN8n } from './secondN8n';
 import { Session } from './session';
 
@@ -26,25 +27,34 @@ async function main(): Promise<void> {
 	const sandbox = await startSandbox({ dataFolder, ports, progress: createProgress(SANDBOX_STAGES), cancelSignal: cancel.signal });
 	const surroundings = { sandbox, claimStorePort: ports.claimStore, dataFolder, cancelSignal: cancel.signal };
 	const second = secondN8n(surroundings);
-	const control = await startControl(sandbox, second);
+	const queue = queueMode(surroundings);
+	const control = await startControl(sandbox, second, queue);
 	process.send?.(await describe(sandbox, ports.claimStore, control.url));
 	await ended;
 	await control.stop();
 	await second.stop();
+	await queue.stop();
 	await sandbox.stop();
 }
 
 /**
  * Test files are processes of their own; through this they give orders: `POST /kill` n8n, `POST /restart` it, `POST
- * /second` starts another one beside it and answers its address, `POST /leaveSecond` ends that one.
+ * /second` starts another one beside it and answers its address, `POST /leaveSecond` ends that one; `POST /queue` starts one in queue mode
+ * in its place and answers its address, `POST /kill/worker1` and `POST /start/worker1` do so with its workers, `POST /leaveQueue` ends it.
  */
-async function startControl(sandbox: Sandbox, second: SecondN8n): Promise<{ url: string; stop: () => Promise<void> }> {
+async function startControl(sandbox: Sandbox, second: SecondN8n, queue: QueueMode): Promise<{ url: string; stop: () => Promise<void> }> {
 	const orders: Record<string, () => Promise<unknown>> = {
 		'/kill': sandbox.killN8n,
 		'/restart': sandbox.restartN8n,
 		'/second': second.start,
 		'/leaveSecond': second.leave,
+		'/queue': queue.start,
+		'/leaveQueue': queue.leave,
 	};
+	for (const worker of WORKERS) {
+		orders[`/kill/${worker}`] = async () => await queue.killWorker(worker);
+		orders[`/start/${worker}`] = async () => await queue.startWorker(worker);
+	}
 	const server = createServer((request, response) => {
 		const answer = (status: number, text: string) => void response.writeHead(status).end(text);
 		const order = orders[request.url ?? ''];
