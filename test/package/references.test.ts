@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
-/** What the documents point at is there; where they point at a test, it bears the name that they give it. */
+/** What the documents point at is there, headings too; where they point at a test by its name, that name is in the file. */
 
 const ROOT = path.join(__dirname, '../..');
 const inFolder = (folder: string) => readdirSync(path.join(ROOT, folder), { recursive: true }).map((name) => path.join(folder, String(name)));
@@ -28,8 +28,26 @@ test('every file that a document points at is there', () => {
 	expect(references.filter((reference) => reference.target.split('#')[0] !== '' && !existsSync(fileOf(reference)))).toEqual([]);
 });
 
+/** As GitHub makes them of headings: in small letters, without marks, with a dash for each space. */
+const anchorsOf = (file: string) => [...readFileSync(file, 'utf8').matchAll(/^#+ (.+)$/gm)].map(([, heading]) => heading.toLowerCase().replace(/[^\p{L}\p{N} _-]/gu, '').replace(/ /g, '-'));
+
+test('every heading that a document points at is there', () => {
+	const toHeadings = references.filter(({ target }) => /^[^#]*(\.md)?#/.test(target));
+	const file = (reference: Reference) => (reference.target.startsWith('#') ? path.join(ROOT, reference.document) : fileOf(reference));
+	expect(toHeadings.length).toBeGreaterThan(20);
+	expect(toHeadings.filter((reference) => !anchorsOf(file(reference)).includes(reference.target.split('#')[1]))).toEqual([]);
+});
+
+test('every script of package.json that a document or a workflow runs is there', () => {
+	const { scripts } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')) as { scripts: Record<string, string> };
+	const texts = [...documents, ...inFolder('.github').filter((name) => name.endsWith('.yml')), '.ci/run'].map((name) => readFileSync(path.join(ROOT, name), 'utf8'));
+	const run = new Set(texts.flatMap((text) => [...text.matchAll(/npm run (?:--silent )?([a-z][a-z0-9:]*)/g)].map(([, name]) => name)));
+	expect([...run].sort()).toEqual(expect.arrayContaining(['build', 'lint', 'test:e2e', 'typecheck']));
+	expect([...run].filter((name) => !(name in scripts))).toEqual([]);
+});
+
 test('every test that a document names is in the file that it points at', () => {
-	const toTests = references.filter(({ target }) => target.endsWith('.test.ts'));
+	const toTests = references.filter(({ target, text }) => target.endsWith('.test.ts') && !text.startsWith('`'));
 	const nameless = toTests.filter((reference) => {
 		const titles = readFileSync(fileOf(reference), 'utf8').replace(/\\(['"`])/g, '$1');
 		return !titles.includes(reference.text);
