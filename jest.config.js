@@ -1,3 +1,5 @@
+const { availableParallelism } = require('node:os');
+
 /** Tests run from the TypeScript sources; types are checked apart, by `npm run typecheck`. */
 module.exports = {
   testEnvironment: 'node',
@@ -8,5 +10,7 @@ module.exports = {
   modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/sandbox/node_modules', '<rootDir>/sandbox/.data', '<rootDir>/test/databases/servers/node_modules'],
   globalSetup: '<rootDir>/test/support/globalSetup.ts',
   globalTeardown: '<rootDir>/test/support/globalTeardown.ts',
+  // Most files wait for a server more than they reckon; jest's own choice on two cores is one at a time.
+  maxWorkers: Math.max(2, availableParallelism() - 1),
   testTimeout: 60000,
 };
