@@ -1,5 +1,5 @@
 import { Pool } from 'pg';
-import { sandboxAddress } from './address';
+import { sandboxAddress, type SandboxAddress } from './address';
 
 export interface ClaimRow {
 	deliveryId: string;
@@ -15,7 +15,13 @@ export interface ClaimRow {
 
 /** The claim table itself, past n8n and past the code under test. */
 export class ClaimTable {
-	private readonly pool = new Pool({ ...sandboxAddress().claimStoreDatabase, max: 2 });
+	/** For statements that only one test file needs. */
+	readonly pool: Pool;
+
+	/** The sandbox's, or another n8n's. */
+	constructor({ claimStoreDatabase }: Pick<SandboxAddress, 'claimStoreDatabase'> = sandboxAddress()) {
+		this.pool = new Pool({ ...claimStoreDatabase, max: 2 });
+	}
 
 	/** The rows of one source, by delivery ID. */
 	async rows(source: string): Promise<ClaimRow[]> {

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Pool } from 'pg';
 import { DestinationClient } from '../../../sandbox/destination';
 import { signed } from '../../../sandbox/sender';
 import { LEASE_OVER, RETRY_DUE } from '../../support/timePassed';
 import { sandboxAddress, type SandboxAddress } from './address';
+import { ClaimTable, type ClaimRow } from './claimTable';
 import { until } from './until';
 
 /** What the example workflows speak of: one sender's events, each of which is to become one lead. */
@@ -29,19 +29,6 @@ export interface Found {
 	leads: string[];
 }
 
-interface HistoryEntry {
-	state: string;
-	reason: string | null;
-}
-
-interface Row {
-	state: string;
-	attempt: number;
-	reference: string | null;
-	reason: string | null;
-	history: HistoryEntry[];
-}
-
 const SOURCE = 'example-crm';
 /** Recovery looks every five seconds here; the slowest way takes three looks. */
 const SECONDS_TO_RECOVER = 120;
@@ -53,29 +40,23 @@ const SENDER_WAITS_MS = 10_000;
 const SENDER_COMES_AGAIN_MS = 1_000;
 
 /** One delivery's record, as a person would look at it at the end. */
-export interface Settlement {
-	deliveryId: string;
-	state: string;
-	attempt: number;
-	reference: string | null;
-	reason: string | null;
-}
+export type Settlement = Pick<ClaimRow, 'deliveryId' | 'state' | 'attempt' | 'reference' | 'reason'>;
 
 /** The examples' events, sent, and looked for in the claim table and at the destination, past n8n. */
 export class LeadEvents {
 	readonly destination = new DestinationClient(sandboxAddress().destinationUrl);
-	private readonly pool: Pool;
+	private readonly claims: ClaimTable;
 	private over = false;
 
 	/** Those of the sandbox's n8n, or of another one. */
 	constructor(private readonly at: Pick<SandboxAddress, 'workflows' | 'claimStoreDatabase'> = sandboxAddress()) {
-		this.pool = new Pool({ ...at.claimStoreDatabase, max: 2 });
+		this.claims = new ClaimTable(at);
 	}
 
 	/** Ends the senders as well, which otherwise come again for ever. */
 	async close(): Promise<void> {
 		this.over = true;
-		await this.pool.end();
+		await this.claims.close();
 	}
 
 	/**
@@ -125,7 +106,7 @@ export class LeadEvents {
 
 	/** How each of these stands, by delivery ID; what was never stored is missing. */
 	async settlements(events: LeadEvent[]): Promise<Settlement[]> {
-		const { rows } = await this.pool.query<Settlement>(
+		const { rows } = await this.claims.pool.query<Settlement>(
 			`SELECT delivery_id AS "deliveryId", state, attempt, outcome_reference AS reference, outcome_reason AS reason
 			   FROM public.idempotent_claims
 			  WHERE delivery_id = ANY ($1)
@@ -137,7 +118,7 @@ export class LeadEvents {
 
 	/** What is under a lease and has not changed for so long belongs to the dead: ends the leases, as time would. */
 	async endLeases(unchangedForSeconds = 0): Promise<void> {
-		await this.pool.query(
+		await this.claims.pool.query(
 			`UPDATE public.idempotent_claims SET ${LEASE_OVER}
 			  WHERE state IN ('processing', 'outcome_uncertain') AND lease_expires_at > now() AND updated_at <= now() - make_interval(secs => $1)`,
 			[unchangedForSeconds],
@@ -156,38 +137,28 @@ export class LeadEvents {
 	}
 
 	async found({ id }: LeadEvent): Promise<Found> {
-		const { state, attempt, reference, reason } = (await this.row(id)) ?? {};
+		const { state, attempt, reference, reason } = (await this.claims.row(SOURCE, id)) ?? {};
 		return { state, attempt, reference, reason, leads: (await this.destination.leads({ deliveryId: id })).map((lead) => lead.id) };
 	}
 
 	/** The event's history, in order: each state, with the reason in brackets where there is one. */
 	async story({ id }: LeadEvent): Promise<string[]> {
-		return ((await this.row(id))?.history ?? []).map(({ state, reason }) => (reason === null ? state : `${state} (${reason})`));
+		return ((await this.claims.row(SOURCE, id))?.history ?? []).map(({ state, reason }) => (reason === null ? state : `${state} (${reason})`));
 	}
 
 	async whenIn(state: string, { id }: LeadEvent): Promise<void> {
-		await until(`${id} is ${state}`, SECONDS_TO_RECOVER, async () => (await this.row(id))?.state === state);
+		await until(`${id} is ${state}`, SECONDS_TO_RECOVER, async () => (await this.claims.row(SOURCE, id))?.state === state);
 	}
 
 	/** Lets the time pass until the event's retry is due. */
 	async retryIsDue({ id }: LeadEvent): Promise<void> {
-		await this.pool.query(`UPDATE public.idempotent_claims SET ${RETRY_DUE} WHERE source = $1 AND delivery_id = $2`, [SOURCE, id]);
+		await this.claims.change(SOURCE, RETRY_DUE, id);
 	}
 
 	/** Whether a payload of this email address is stored, under whatever identity. */
 	async isStored({ lead }: LeadEvent): Promise<boolean> {
-		const { rows } = await this.pool.query('SELECT FROM public.idempotent_claims WHERE strpos(payload::text, $1) > 0', [lead.email]);
+		const { rows } = await this.claims.pool.query('SELECT FROM public.idempotent_claims WHERE strpos(payload::text, $1) > 0', [lead.email]);
 		return rows.length > 0;
-	}
-
-	private async row(id: string): Promise<Row | undefined> {
-		const { rows } = await this.pool.query<Row>(
-			`SELECT state, attempt, outcome_reference AS reference, outcome_reason AS reason, history
-			   FROM public.idempotent_claims
-			  WHERE source = $1 AND delivery_id = $2 AND environment = 'live'`,
-			[SOURCE, id],
-		);
-		return rows[0];
 	}
 }
 
