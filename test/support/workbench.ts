@@ -58,8 +58,17 @@ export class Workbench {
 
 	/** One database for a test file; `extraTypes` are node types of that file's own, `server` one that it takes down. */
 	static async open(extraTypes: Record<string, INodeType> = {}, server?: ServerAddress): Promise<Workbench> {
+		return Workbench.on(await createTestDatabase(server), extraTypes);
+	}
+
+	/** Another one on the same database, with other node types. */
+	withNodes(extraTypes: Record<string, INodeType> = {}): Workbench {
+		return Workbench.on(this.database, extraTypes);
+	}
+
+	private static on(database: TestDatabase, extraTypes: Record<string, INodeType>): Workbench {
 		const types = { ...testNodeTypes, [IDEMPOTENT_CLAIM]: new IdempotentClaim(), [COMPLETE_CLAIM]: new CompleteClaim(), [CLAIM_RECOVERY_TRIGGER]: withPollTimes(new ClaimRecoveryTrigger()), ...extraTypes };
-		return new Workbench(await createTestDatabase(server), new Engine(types, [new ClaimStoreApi()]));
+		return new Workbench(database, new Engine(types, [new ClaimStoreApi()]));
 	}
 
 	/** Runs a workflow; its nodes' credential `store` leads to this workbench's database. */
