@@ -1,10 +1,11 @@
+import { newEvent } from '../sender';
 import type { Scenario } from './row';
 
 export const answerLost: Scenario = {
 	title: 'The destination did the work, its answer was lost',
 	note: 'Nobody guesses: the record says uncertain, until recovery has found the lead at the destination.',
 	async run(row) {
-		const event = row.newEvent();
+		const event = newEvent();
 		const record = 'completed, attempt 1, names its lead';
 		const history = ['processing', 'outcome_uncertain', 'completed'];
 		await row.sandbox.destination.behave('loseAnswer');

@@ -1,10 +1,11 @@
+import { newEvent } from '../sender';
 import type { Scenario } from './row';
 
 export const destinationFails: Scenario = {
 	title: 'The destination refuses, after the claim',
 	note: 'Surely nothing was done: recovery tries again when the retry is due, whether the sender does or not.',
 	async run(row) {
-		const event = row.newEvent();
+		const event = newEvent();
 		const failed = { answers: [503], calls: 1, leads: 0, record: 'retryable_failure, attempt 1' };
 		await row.sandbox.destination.behave('refuse');
 		await row.step('first', event, failed, async () => [await row.deliver(event)]);

@@ -1,3 +1,4 @@
+import { newEvent } from '../sender';
 import type { Scenario } from './row';
 
 const COPIES = 50;
@@ -5,7 +6,7 @@ const COPIES = 50;
 export const fiftyCopies: Scenario = {
 	title: `${COPIES} copies at once`,
 	async run(row) {
-		const event = row.newEvent();
+		const event = newEvent();
 		const expected = { answers: Array<number>(COPIES).fill(200), calls: 1, leads: 1, record: 'completed, attempt 1, names its lead' };
 		await row.step('all together', event, expected, async () => await Promise.all(expected.answers.map(() => row.deliver(event))));
 	},

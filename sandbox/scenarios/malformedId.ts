@@ -1,3 +1,4 @@
+import { newEvent } from '../sender';
 import type { Scenario } from './row';
 
 const MALFORMED: Array<[string, unknown]> = [
@@ -11,7 +12,7 @@ export const malformedId: Scenario = {
 	title: 'A malformed delivery ID',
 	async run(row) {
 		for (const [what, id] of MALFORMED) {
-			const event = { ...row.newEvent(), id };
+			const event = { ...newEvent(), id };
 			await row.step(what, event, { answers: [400], calls: 0, leads: 0, record: 'none' }, async () => [await row.deliver(event)]);
 		}
 	},

@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Answer, LeadEvent, Row, Scenario } from './row';
+import { newEvent, type LeadEvent } from '../sender';
+import type { Answer, Row, Scenario } from './row';
 
 export const n8nKilled: Scenario = {
 	title: 'n8n is killed after the claim, before the action',
 	note: 'Nobody could know that nothing was done: recovery asks the destination first, and only then acts.',
 	async run(row) {
-		const event = row.newEvent();
+		const event = newEvent();
 		await row.sandbox.destination.behave('hang');
 		const unfinished = { calls: 1, leads: 0, record: 'processing, attempt 1' };
 		await row.step('killed', event, { answers: ['no answer'], ...unfinished }, async () => [await deliverAndKill(row, event)]);

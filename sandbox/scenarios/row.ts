@@ -1,19 +1,14 @@
-import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { Sandbox } from '../sandbox';
-import { signed } from '../sender';
+import { signed, type LeadEvent } from '../sender';
 
 const SOURCE = 'example-crm';
 /** Recovery looks every five seconds here; looking the lead up and acting are two executions. */
 const SECONDS_TO_RECOVER = 60;
 
-/** An event as the sender posts it; scenarios bend its ID. */
-export interface LeadEvent {
-	id?: unknown;
-	type: 'lead.created';
-	lead: { email: string; name: string };
-}
+/** An event as it is posted: scenarios bend its ID, or leave it out. */
+export type PostedEvent = Omit<LeadEvent, 'id'> & { id?: unknown };
 
 /** An HTTP status, or that the connection ended without one. */
 export type Answer = number | 'no answer';
@@ -59,13 +54,7 @@ export class Row {
 		return row;
 	}
 
-	/** An event with an ID and an e-mail address that no run has used before. */
-	newEvent(): LeadEvent {
-		const unique = randomUUID().slice(0, 13);
-		return { id: `evt_${unique}`, type: 'lead.created', lead: { email: `lead-${unique}@example.com`, name: 'Example Lead' } };
-	}
-
-	async deliver(event: LeadEvent): Promise<Answer> {
+	async deliver(event: PostedEvent): Promise<Answer> {
 		try {
 			const response = await fetch(this.sandbox.workflows['guarded-webhook'].webhookUrl, {
 				method: 'POST',
@@ -79,7 +68,7 @@ export class Row {
 	}
 
 	/** Does one step, looks at destination and claim store, and compares with what must be. */
-	async step(when: string, event: LeadEvent, expected: Observation, act: () => Promise<Answer[]>): Promise<void> {
+	async step(when: string, event: PostedEvent, expected: Observation, act: () => Promise<Answer[]>): Promise<void> {
 		const answers = await act();
 		const leads = await this.sandbox.destination.leads({ email: event.lead.email });
 		const observed: Observation = {
@@ -93,12 +82,12 @@ export class Row {
 	}
 
 	/** Waits until a recovery workflow has finished this claim; should none do so, the step shows how far it came. */
-	async whenRecovered(event: LeadEvent): Promise<void> {
+	async whenRecovered(event: PostedEvent): Promise<void> {
 		const deadline = Date.now() + SECONDS_TO_RECOVER * 1000;
 		while ((await this.history(event)).at(-1) !== 'completed' && Date.now() < deadline) await sleep(200);
 	}
 
-	private async history(event: LeadEvent): Promise<string[]> {
+	private async history(event: PostedEvent): Promise<string[]> {
 		const { rows } = await this.sandbox.claimStore.query<{ history: Array<{ state: string }> }>(
 			'SELECT history FROM public.idempotent_claims WHERE delivery_id = $1 AND source = $2',
 			[event.id, SOURCE],
@@ -109,7 +98,7 @@ export class Row {
 	}
 
 	/** Changes the delivery's record as time would: `assignments` is SQL. */
-	async age(event: LeadEvent, assignments: string): Promise<void> {
+	async age(event: PostedEvent, assignments: string): Promise<void> {
 		await this.sandbox.claimStore.query(
 			`UPDATE public.idempotent_claims SET ${assignments} WHERE delivery_id = $1 AND source = $2`,
 			[event.id, SOURCE],
@@ -117,14 +106,14 @@ export class Row {
 	}
 
 	/** Deletes the delivery's record under the rule for purging: finished, and past its retention. */
-	async purge(event: LeadEvent): Promise<void> {
+	async purge(event: PostedEvent): Promise<void> {
 		await this.sandbox.claimStore.query(
 			`DELETE FROM public.idempotent_claims WHERE delivery_id = $1 AND source = $2 AND state = 'completed' AND purge_after < now()`,
 			[event.id, SOURCE],
 		);
 	}
 
-	private async describeRecord(event: LeadEvent, leadIds: string[]): Promise<string> {
+	private async describeRecord(event: PostedEvent, leadIds: string[]): Promise<string> {
 		const { rows } = await this.sandbox.claimStore.query<{ state: string; attempt: number; reference: string | null }>(
 			'SELECT state, attempt, outcome_reference AS reference FROM public.idempotent_claims WHERE delivery_id = $1 AND source = $2',
 			[event.id, SOURCE],

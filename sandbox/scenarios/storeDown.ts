@@ -1,9 +1,10 @@
+import { newEvent } from '../sender';
 import type { Scenario } from './row';
 
 export const storeDown: Scenario = {
 	title: 'The claim store is down',
 	async run(row) {
-		const event = row.newEvent();
+		const event = newEvent();
 		await row.sandbox.storeLine.cut();
 		await row.step('while it is down', event, { answers: [503], calls: 0, leads: 0, record: 'none' }, async () => [await row.deliver(event)]);
 		await row.sandbox.storeLine.mend();

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { idempotencyKey } from '../../store/identity';
-import { signed } from '../../sandbox/sender';
+import { newEvent, signed, type LeadEvent } from '../../sandbox/sender';
 import { sandboxAddress } from './support/address';
 import { AWAY, createClaimStore } from './support/claimStore';
 import { ClaimTable } from './support/claimTable';
 import { createCopy } from './support/exampleCopy';
-import { LeadEvents, newEvent, type LeadEvent } from './support/leadEvents';
+import { LeadEvents } from './support/leadEvents';
 import { itemsOf, N8n, type Execution, type SavedWorkflow } from './support/n8n';
 import { until } from './support/until';
 import { callWebhook } from './support/webhookCall';

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'pg';
+import { newEvent } from '../../sandbox/sender';
 import { order, sandboxAddress } from './support/address';
-import { countBy, inWords, LeadEvents, newEvent } from './support/leadEvents';
+import { countBy, inWords, LeadEvents } from './support/leadEvents';
 import { until } from './support/until';
 
 /**

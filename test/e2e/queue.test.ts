@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { newEvent, type LeadEvent } from '../../sandbox/sender';
 import { order } from './support/address';
-import { countBy, inWords, LeadEvents, newEvent, type LeadEvent } from './support/leadEvents';
+import { countBy, inWords, LeadEvents } from './support/leadEvents';
 import { N8n } from './support/n8n';
 import { WORKERS, type QueueModeAddress, type WorkerName } from './support/queueMode';
 import { Session } from './support/session';

@@ -1,23 +1,11 @@
-import { randomUUID } from 'node:crypto';
 import { request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DestinationClient } from '../../../sandbox/destination';
-import { signed } from '../../../sandbox/sender';
+import { signed, type LeadEvent } from '../../../sandbox/sender';
 import { LEASE_OVER, RETRY_DUE } from '../../support/timePassed';
 import { sandboxAddress, type SandboxAddress } from './address';
 import { ClaimTable, type ClaimRow } from './claimTable';
 import { until } from './until';
-
-/** What the example workflows speak of: one sender's events, each of which is to become one lead. */
-export interface LeadEvent {
-	id: string;
-	type: 'lead.created';
-	lead: { email: string; name: string };
-}
-
-export function newEvent(id = `evt_${randomUUID()}`): LeadEvent {
-	return { id, type: 'lead.created', lead: { email: `${id}@example.com`, name: 'Example Lead' } };
-}
 
 /** What the claim store and the destination hold of an event. */
 export interface Found {
