@@ -26,7 +26,7 @@ const properties: INodeProperties[] = [
 			{ name: 'Completed', value: 'completed', description: 'The action happened: the reference says what it created' },
 			{ name: 'Needs Review', value: 'needsReview', description: 'A person must decide later: no recovery, no takeover until then' },
 			{ name: 'No Action Needed', value: 'noActionNeeded', description: 'Finished without an action' },
-			{ name: 'Release', value: 'release', description: 'The action certainly did not happen: the next delivery or recovery may run it, also when its attempts are used up' },
+			{ name: 'Release', value: 'release', description: 'The action certainly did not happen: the next delivery runs it, or recovery where its payload is stored (payloadComplete); also when its attempts are used up' },
 		],
 		description: 'What is to become of the claim. Whoever owns it now can record nothing any more.',
 	},
