@@ -21,15 +21,21 @@ export class Editor {
 
 	static async open(): Promise<Editor> {
 		const browser = await launchBrowser();
-		const page = await browser.newPage({ baseURL: sandboxAddress().n8nUrl, viewport: { width: 1440, height: 900 } });
-		page.setDefaultTimeout(PATIENCE_MS);
-		const { email, password } = sandboxAddress().login;
-		await page.goto('/signin');
-		await page.locator('input[name=emailOrLdapLoginId]').fill(email);
-		await page.locator('input[name=password]').fill(password);
-		await page.getByRole('button', { name: 'Sign in' }).click();
-		await page.waitForURL('**/home/**');
-		return new Editor(browser, page);
+		try {
+			const page = await browser.newPage({ baseURL: sandboxAddress().n8nUrl, viewport: { width: 1440, height: 900 } });
+			page.setDefaultTimeout(PATIENCE_MS);
+			const { email, password } = sandboxAddress().login;
+			await page.goto('/signin');
+			await page.locator('input[name=emailOrLdapLoginId]').fill(email);
+			await page.locator('input[name=password]').fill(password);
+			await page.getByRole('button', { name: 'Sign in' }).click();
+			await page.waitForURL('**/home/**');
+			return new Editor(browser, page);
+		} catch (error) {
+			// Left open, it would keep the tests' process from ending.
+			await browser.close();
+			throw error;
+		}
 	}
 
 	async close(): Promise<void> {
