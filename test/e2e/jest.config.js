@@ -1,5 +1,5 @@
-/** These want a quiet machine for minutes each: `npm run test:e2e:long` runs them, and them alone. */
-const LONG = ['killed.inbox', 'twoInstances', 'examples.upkeep'].map((name) => `<rootDir>/test/e2e/${name}.test.ts`);
+/** What takes long and a quiet machine: `npm run test:e2e:long` runs it, and it alone. */
+const LONG = ['<rootDir>/test/e2e/twoInstances.test.ts'];
 const runsLong = process.env.E2E_LONG === '1';
 
 /** `npm run test:e2e`: one real n8n with the packed package in it, for all files, one after the other. */

@@ -14,9 +14,9 @@ import { until } from './support/until';
  */
 
 const SEED = Number(process.env.KILLED_INBOX_SEED ?? Date.now() % 1_000_000_000);
-/** Fewer in CI, for the time's sake: 500 and 10 take some ten minutes. */
-const DELIVERIES = Number(process.env.KILLED_INBOX_DELIVERIES ?? 150);
-const KILLS = Number(process.env.KILLED_INBOX_KILLS ?? 4);
+/** Few, for the time's sake: 500 and 10 take some ten minutes on a quiet machine. */
+const DELIVERIES = Number(process.env.KILLED_INBOX_DELIVERIES ?? 60);
+const KILLS = Number(process.env.KILLED_INBOX_KILLS ?? 2);
 /** When n8n is killed, counted from when it is up, or every other time from when recovery has got something done: n8n's triggers wake up some ten seconds later. */
 const KILLED_AFTER_MS = { min: 200, max: 6_000 };
 /** A delivery every so often, so that they are not all there before the last kill. */

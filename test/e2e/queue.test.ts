@@ -12,18 +12,18 @@ import { until } from './support/until';
 /**
  * n8n in queue mode: main, two workers and a webhook process, with Redis between them. The examples run in it as they are.
  *
- *   QUEUE_SEED=… npm run test:e2e -- queue            the same random moments once more
- *   QUEUE_DELIVERIES=1000 npm run test:e2e -- queue   more of it
+ *   QUEUE_SEED=… npm run test:e2e -- queue                           the same random moments once more
+ *   QUEUE_DELIVERIES=1000 QUEUE_KILLS=10 npm run test:e2e -- queue   more of it
  */
 
 const SECONDS_TO_START = 300;
-/** Fewer in CI, for the time's sake: 1,000 take some four minutes. */
-const DELIVERIES = Number(process.env.QUEUE_DELIVERIES ?? 300);
+/** Few, for the time's sake: 1,000 take some five minutes. */
+const DELIVERIES = Number(process.env.QUEUE_DELIVERIES ?? 100);
 const COPIES = 3;
 const DELIVERIES_AT_ONCE = 4;
 
 const SEED = Number(process.env.QUEUE_SEED ?? Date.now() % 1_000_000_000);
-const KILLS = 6;
+const KILLS = Number(process.env.QUEUE_KILLS ?? 3);
 /** Sent before each kill, about as much as the workers get done in some seconds. */
 const STORED_PER_KILL = 30;
 const PACE_MS = 50;
