@@ -94,7 +94,7 @@ describe('The nodes on the canvas', () => {
 
 	test('the node panel finds Idempotent Claim by what it is for', async () => {
 		await editor.addBehind('Edit Fields');
-		for (const words of ['duplicate', 'idempotent', 'dedupe', 'exactly once']) {
+		for (const words of ['idempotency', 'duplicate', 'dedupe', 'deduplicate', 'exactly once', 'webhook retry', 'redelivery', 'lock', 'postgres']) {
 			await editor.part('node-creator-search-bar').fill(words);
 			await editor.part('node-creator-item-name').getByText('Idempotent Claim', { exact: true }).waitFor();
 			await editor.screenshot(`node panel, ${words}`);
