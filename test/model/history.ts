@@ -306,7 +306,7 @@ class History {
 		const seen = answers.flat();
 		const items = calls.flatMap(({ items: each }, call) => each.map((item) => ({ ...item, call })));
 		const troubles = DELIVERIES.flatMap((_name, delivery) => {
-			const sequences = calls.map((_call, call) => items.flatMap((item, place) => (item.delivery === delivery && item.call === call ? [{ action: item.action, place }] : [])));
+			const sequences = calls.flatMap((_call, call) => inTheirOrder(items.flatMap((item, place) => (item.delivery === delivery && item.call === call ? [{ action: item.action, place }] : []))));
 			return this.adopt(delivery, sequences, seen, fault?.serverGone ?? false);
 		});
 		const verdicts = items.map(({ delivery, action }, place): Verdict => ({ ...whoOf(action), kind: action.kind, identity: this.keyOf(delivery, environmentOf(action)), seen: seen[place] }));
@@ -468,6 +468,12 @@ function together(calls: PreparedCall[], held: boolean): PreparedCall[] {
 /** A fault needs a store whose line goes through the proxy. */
 function storeOf({ store, fault }: Pick<PreparedCall, 'store' | 'fault'>): number {
 	return fault === null ? store : STORES - 1;
+}
+
+/** The items of one call whose order is sure. Outcomes are recorded row by row, in whatever order, and do not look at another environment's row. */
+function inTheirOrder(items: PlacedAction[]): PlacedAction[][] {
+	if (items.some(({ action }) => action.kind !== 'settle')) return [items];
+	return ENVIRONMENTS.map((environment) => items.filter(({ action }) => environmentOf(action) === environment));
 }
 
 /** All orders in which the sequences may be mixed. */
