@@ -1,5 +1,5 @@
 /** What takes long and a quiet machine: `npm run test:e2e:long` runs it, and it alone. */
-const LONG = ['<rootDir>/test/e2e/twoInstances.test.ts'];
+const LONG = ['killed.inbox', 'twoInstances', 'examples.upkeep', 'queue'].map((name) => `<rootDir>/test/e2e/${name}.test.ts`);
 const runsLong = process.env.E2E_LONG === '1';
 
 /** `npm run test:e2e`: one real n8n with the packed package in it, for all files, one after the other. */
