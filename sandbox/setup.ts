@@ -75,7 +75,7 @@ async function saveCredential(rest: N8nRest, name: string, type: string, data: u
 
 /** Imports the example workflows and activates them. @returns them by their file's name without `.json` */
 export async function importExamples(rest: N8nRest, credentials: Credentials, destinationUrl: string): Promise<Record<string, ImportedWorkflow>> {
-	const names = (await readdir(EXAMPLES_FOLDER)).filter((file) => file.endsWith('.json')).map((file) => path.basename(file, '.json'));
+	const names = await exampleNames();
 	// Workflows are told their error workflow's ID, so that one comes first.
 	names.sort((one, other) => Number(other === ERROR_WORKFLOW) - Number(one === ERROR_WORKFLOW));
 	const imported: Record<string, ImportedWorkflow> = {};
@@ -85,6 +85,11 @@ export async function importExamples(rest: N8nRest, credentials: Credentials, de
 		imported[name] = await importWorkflow(rest, workflow);
 	}
 	return imported;
+}
+
+/** Their files' names without `.json`. */
+export async function exampleNames(): Promise<string[]> {
+	return (await readdir(EXAMPLES_FOLDER)).filter((file) => file.endsWith('.json')).map((file) => path.basename(file, '.json'));
 }
 
 /** @param edit what is done to the text of its file */

@@ -1,8 +1,5 @@
 import { deepStrictEqual as same } from 'node:assert';
-import { readdir } from 'node:fs/promises';
-import path from 'node:path';
-import { EXAMPLES_FOLDER } from '../../sandbox/settings';
-import { readExample } from '../../sandbox/setup';
+import { exampleNames, readExample } from '../../sandbox/setup';
 import { until } from '../e2e/support/until';
 import type { Site } from './site';
 import { guarded, inbox, publish, summary } from './workflows';
@@ -70,9 +67,9 @@ export const CHECKS: Check[] = [
 		title: "examples' nodes",
 		async holds(site) {
 			const missing = new Set<string>();
-			for (const file of await readdir(EXAMPLES_FOLDER)) {
-				for (const { type, typeVersion } of (await readExample(path.basename(file, '.json'))).nodes) {
-					if (!(await has(site, type, typeVersion))) missing.add(`${type} ${typeVersion} (${file})`);
+			for (const example of await exampleNames()) {
+				for (const { type, typeVersion } of (await readExample(example)).nodes) {
+					if (!(await has(site, type, typeVersion))) missing.add(`${type} ${typeVersion} (${example})`);
 				}
 			}
 			same([...missing], [], `missing: ${[...missing].join(', ')}`);

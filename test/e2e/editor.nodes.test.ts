@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
-import path from 'node:path';
+import { readExample } from '../../sandbox/setup';
 import { sandboxAddress } from './support/address';
 import { ClaimTable } from './support/claimTable';
 import { Editor } from './support/editor';
@@ -174,8 +173,7 @@ describe('The nodes on the canvas', () => {
 
 describe('The guarded-webhook example', () => {
 	test('opens whole when it is imported, with nothing to mend but the credential', async () => {
-		const example = JSON.parse(await readFile(path.join(__dirname, '../../examples/guarded-webhook.json'), 'utf8')) as { nodes: Array<{ type: string; credentials?: unknown }> };
-		for (const { type, credentials } of example.nodes) {
+		for (const { type, credentials } of (await readExample('guarded-webhook')).nodes) {
 			expect({ type, credentials }).toEqual({ type, credentials: undefined });
 		}
 		const { id } = await createCopy(new N8n(), 'guarded-webhook', 'Imported Example');

@@ -1,11 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { readdir } from 'node:fs/promises';
-import path from 'node:path';
 import { Pool } from 'pg';
 import { DestinationClient } from '../../sandbox/destination';
 import type { LeadEvent } from '../../sandbox/sender';
-import { EXAMPLES_FOLDER } from '../../sandbox/settings';
-import { readExample, type Named } from '../../sandbox/setup';
+import { exampleNames, readExample, type Named } from '../../sandbox/setup';
 import { LEASE_OVER, RETRY_DUE } from '../support/timePassed';
 import { sandboxAddress } from './support/address';
 import { AWAY, createClaimStore } from './support/claimStore';
@@ -471,11 +468,11 @@ describe('Imported into the editor', () => {
 });
 
 test('every node of every example is of a type and a version that n8n has', async () => {
-	for (const file of await readdir(EXAMPLES_FOLDER)) {
-		const { nodes } = await readExample(path.basename(file, '.json'));
+	for (const example of await exampleNames()) {
+		const { nodes } = await readExample(example);
 		const used = nodes.map(({ type, typeVersion }) => ({ name: type, version: typeVersion }));
 		const known = await n8n.rest.post<Array<{ name: string; version: number | number[] }>>('/rest/node-types', { nodeInfos: used });
 		const missing = used.filter(({ name, version }) => !known.some((type) => name.endsWith(`.${type.name}`) && [type.version].flat().includes(version)));
-		expect({ file, missing }).toEqual({ file, missing: [] });
+		expect({ example, missing }).toEqual({ example, missing: [] });
 	}
 });

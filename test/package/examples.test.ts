@@ -1,12 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
+import { EXAMPLES_FOLDER } from '../../sandbox/settings';
 
 /**
  * What every example workflow keeps to, as a file that people import. That n8n knows their nodes, and what the workflows do, is
  * tested in a real n8n.
  */
-
-const FOLDER = path.join(__dirname, '../../examples');
 
 interface ExampleNode {
 	id: string;
@@ -33,7 +32,7 @@ class Example {
 	readonly workflow: Workflow;
 
 	constructor(readonly file: string) {
-		this.text = readFileSync(path.join(FOLDER, file), 'utf8');
+		this.text = readFileSync(path.join(EXAMPLES_FOLDER, file), 'utf8');
 		this.workflow = JSON.parse(this.text) as Workflow;
 	}
 
@@ -140,7 +139,7 @@ function overlap(one: Box, other: Box): boolean {
 	return one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
 }
 
-const examples = readdirSync(FOLDER).map((file) => new Example(file));
+const examples = readdirSync(EXAMPLES_FOLDER).map((file) => new Example(file));
 const repeated = (values: unknown[]) => values.filter((value, place) => values.indexOf(value) !== place);
 
 test('there are the seven examples', () => {
