@@ -78,7 +78,7 @@ export async function startN8n(options: N8nOptions): Promise<RunningN8n> {
 	process.once('exit', endWithUs);
 	void subprocess.finally(() => process.off('exit', endWithUs));
 	try {
-		await whenReady(subprocess, options);
+		await whenReady(subprocess, READY_LINES[command], options);
 	} catch (error) {
 		await n8n.kill();
 		throw error;
@@ -86,14 +86,14 @@ export async function startN8n(options: N8nOptions): Promise<RunningN8n> {
 	return n8n;
 }
 
-async function whenReady(subprocess: ResultPromise, { logFile, cancelSignal, command = 'start' }: N8nOptions): Promise<void> {
+async function whenReady(subprocess: ResultPromise, readyLine: string, { logFile, cancelSignal }: N8nOptions): Promise<void> {
 	const listening = new AbortController();
 	await new Promise<void>((resolve, reject) => {
 		cancelSignal?.addEventListener('abort', () => reject(cancelSignal.reason as Error), { signal: listening.signal });
 		let printed = '';
 		subprocess.all?.on('data', (chunk: Buffer) => {
 			printed = (printed + chunk.toString('utf8')).slice(-2000);
-			if (printed.includes(READY_LINES[command])) resolve();
+			if (printed.includes(readyLine)) resolve();
 			if (printed.includes(PACKAGE_FAILED)) reject(new Error(`n8n could not load the package. See ${logFile}`));
 		});
 		void subprocess.then(async () => {
