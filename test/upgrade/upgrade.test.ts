@@ -1,4 +1,4 @@
-import { READY_TO_RUN, RECONCILE_FIRST, endAs, leaveBehind, receive, recovering, taken } from '../nodes/ClaimRecoveryTrigger/support/recovering';
+import { READY_TO_RUN, RECONCILE_FIRST, endAs, leaveBehind, receive, recovering, taken, TRIGGER, triggerNode } from '../nodes/ClaimRecoveryTrigger/support/recovering';
 import { LEASE_OVER, RETRY_DUE } from '../support/timePassed';
 import { claimNode, claimsOf, completeNode, deliveries, guarded, KNOWN_DUPLICATE, NEW_CLAIM, RECORDED, Workbench, type Claim } from '../support/workbench';
 import { ARCHIVES, PreviousVersion } from './previousVersion';
@@ -71,12 +71,12 @@ describe.each(ARCHIVES)('from %s', (archive) => {
 		const source = { source: 'recovered' };
 		await receive(before, ['inbox'], source);
 		await endAs(before, ['lost'], { outcome: 'outcomeUncertain', reason: 'no answer' }, source);
-		const publication = await now.publish(recovering({ ...recovering().nodes.Trigger, parameters: { ...recovering().nodes.Trigger.parameters, ...source } }));
+		const publication = await now.publish(recovering(triggerNode(source)));
 		try {
 			const executions = await publication.executions();
 			expect(taken(executions, READY_TO_RUN)).toMatchObject([{ deliveryId: 'inbox', reason: 'received', attempt: 1 }]);
 			expect(taken(executions, RECONCILE_FIRST)).toMatchObject([{ deliveryId: 'lost', reason: 'outcome_uncertain' }]);
-			expect(executions.flatMap((execution) => execution.allOutputOf('Trigger', READY_TO_RUN)).map(({ id }) => id)).toEqual(['inbox']);
+			expect(executions.flatMap((execution) => execution.allOutputOf(TRIGGER, READY_TO_RUN)).map(({ id }) => id)).toEqual(['inbox']);
 		} finally {
 			await publication.unpublish();
 		}
