@@ -473,7 +473,7 @@ function storeOf({ store, fault }: Pick<PreparedCall, 'store' | 'fault'>): numbe
 /** The items of one call whose order is sure. Outcomes are recorded row by row, in whatever order, and do not look at another environment's row. */
 function inTheirOrder(items: PlacedAction[]): PlacedAction[][] {
 	if (items.some(({ action }) => action.kind !== 'settle')) return [items];
-	return ENVIRONMENTS.map((environment) => items.filter(({ action }) => environmentOf(action) === environment));
+	return perEnvironment(items);
 }
 
 /** All orders in which the sequences may be mixed. */
@@ -485,8 +485,8 @@ function interleavings<T>(sequences: readonly T[][]): T[][] {
 
 /** What a server that goes may have carried out: of each identity's items any beginning. */
 function partsOf(order: readonly PlacedAction[]): Array<Set<number>> {
-	const beginnings = ENVIRONMENTS.map((environment) => {
-		const places = order.filter(({ action }) => environmentOf(action) === environment).map(({ place }) => place);
+	const beginnings = perEnvironment(order).map((items) => {
+		const places = items.map(({ place }) => place);
 		return [...places, null].map((_place, count) => places.slice(0, count));
 	});
 	return beginnings[0].flatMap((live) => beginnings[1].map((test) => new Set([...live, ...test])));
@@ -501,6 +501,11 @@ function explains({ expected, perhaps, changed }: { expected: Answer; perhaps: '
 	// The other kinds say that certainly nothing was written.
 	const isRight = unanswered === 'outcome_unknown' || (['store_unreachable', 'store_busy'].includes(unanswered ?? '') && !(perhaps === 'carriedOut' && changed));
 	return isRight ? [] : [...exactly, `and it is not an error that fits a server that is gone: ${answerInWords(seen)}`];
+}
+
+/** The items of each environment, in the order that they have. */
+function perEnvironment(items: readonly PlacedAction[]): PlacedAction[][] {
+	return ENVIRONMENTS.map((environment) => items.filter(({ action }) => environmentOf(action) === environment));
 }
 
 function environmentOf(action: Action): Environment {
