@@ -2,15 +2,16 @@ import fc from 'fast-check';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'pg';
 import { newEvent } from '../../sandbox/sender';
+import { countBy, inWords } from '../support/counting';
 import { order, sandboxAddress } from './support/address';
-import { countBy, inWords, LeadEvents } from './support/leadEvents';
+import { LeadEvents } from './support/leadEvents';
 import { until } from './support/until';
 
 /**
  * n8n is killed (SIGKILL) under deliveries to the examples; recovery, which is all in the examples, makes one lead of each.
  *
- *   KILLED_INBOX_SEED=… npm run test:e2e -- killed.inbox                                   the same random moments once more
- *   KILLED_INBOX_DELIVERIES=500 KILLED_INBOX_KILLS=10 npm run test:e2e -- killed.inbox     more of it
+ *   KILLED_INBOX_SEED=… npm run test:e2e:long -- killed.inbox                                   the same random moments once more
+ *   KILLED_INBOX_DELIVERIES=500 KILLED_INBOX_KILLS=10 npm run test:e2e:long -- killed.inbox     more of it
  */
 
 const SEED = Number(process.env.KILLED_INBOX_SEED ?? Date.now() % 1_000_000_000);
@@ -104,7 +105,7 @@ test(`killed ${KILLS} times under ${DELIVERIES} deliveries: one lead of each, or
 
 	const records = await rows();
 	const verdicts = await events.verdicts(records);
-	console.log(`Seed ${SEED}. n8n was killed:\n  ${kills.join('\n  ')}\nThe sender had to come again ${repeats} times. In the end: ${inWords(countBy(verdicts, String))}; attempts: ${inWords(countBy(records, ({ attempt }) => String(attempt)))}.`);
+	console.log(`Seed ${SEED}. n8n was killed:\n  ${kills.join('\n  ')}\nThe sender had to come again ${repeats} times. In the end: ${inWords(countBy(verdicts))}; attempts: ${inWords(countBy(records, ({ attempt }) => String(attempt)))}.`);
 	// Doubled is none at all: a dead n8n's request is at the destination before the look-up, or never will be.
 	expect(verdicts.filter((verdict) => verdict !== 'one lead' && verdict !== 'waits for a person')).toEqual([]);
 	expect(records.map(({ deliveryId }) => deliveryId)).toEqual(deliveries.map(({ id }) => id).sort());

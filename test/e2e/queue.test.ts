@@ -2,8 +2,9 @@ import fc from 'fast-check';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { newEvent, type LeadEvent } from '../../sandbox/sender';
+import { countBy, inWords } from '../support/counting';
 import { order } from './support/address';
-import { countBy, inWords, LeadEvents } from './support/leadEvents';
+import { LeadEvents } from './support/leadEvents';
 import { N8n } from './support/n8n';
 import { WORKERS, type QueueModeAddress, type WorkerName } from './support/queueMode';
 import { Session } from './support/session';
@@ -12,8 +13,8 @@ import { until } from './support/until';
 /**
  * n8n in queue mode: main, two workers and a webhook process, with Redis between them. The examples run in it as they are.
  *
- *   QUEUE_SEED=… npm run test:e2e -- queue                           the same random moments once more
- *   QUEUE_DELIVERIES=1000 QUEUE_KILLS=10 npm run test:e2e -- queue   more of it
+ *   QUEUE_SEED=… npm run test:e2e:long -- queue                           the same random moments once more
+ *   QUEUE_DELIVERIES=1000 QUEUE_KILLS=10 npm run test:e2e:long -- queue   more of it
  */
 
 const SECONDS_TO_START = 300;
@@ -50,7 +51,7 @@ afterAll(async () => {
 
 /** How many executions each worker has finished since it was first started. */
 async function finishedBy(): Promise<Record<WorkerName, number>> {
-	const counts = await Promise.all(WORKERS.map(async (worker) => [worker, (await readFile(queue.logFiles[worker], 'utf8')).split('Worker finished execution').length - 1] as const));
+	const counts = await Promise.all(WORKERS.map(async (worker) => [worker, (await readFile(queue.workerLogs[worker], 'utf8')).split('Worker finished execution').length - 1] as const));
 	return Object.fromEntries(counts) as Record<WorkerName, number>;
 }
 
@@ -76,10 +77,10 @@ test(`deliveries in copies that land on both workers: one action each, and succe
 	await Promise.all(Array.from({ length: DELIVERIES_AT_ONCE }, deliverOn));
 	const seconds = (Date.now() - begun) / 1000;
 
-	expect(countBy(answers, String)).toEqual({ 200: DELIVERIES * COPIES });
+	expect(countBy(answers)).toEqual({ 200: DELIVERIES * COPIES });
 	const settlements = await events.settlements(deliveries);
 	expect(countBy(settlements, ({ state, attempt }) => `${state}, attempt ${attempt}`)).toEqual({ 'completed, attempt 1': DELIVERIES });
-	expect(countBy(await events.verdicts(settlements), String)).toEqual({ 'one lead': DELIVERIES });
+	expect(countBy(await events.verdicts(settlements))).toEqual({ 'one lead': DELIVERIES });
 
 	const now = await finishedBy();
 	const shares = WORKERS.map((worker) => now[worker] - before[worker]);
@@ -116,7 +117,7 @@ test(`workers killed under load: one lead of each delivery to the inbox, or a pe
 
 	const settlements = await events.settlements(deliveries);
 	const verdicts = await events.verdicts(settlements);
-	console.log(`Seed ${SEED}. Killed:\n  ${kills.join('\n  ')}\nThe sender had to come again ${repeats} times. In the end: ${inWords(countBy(verdicts, String))}; attempts: ${inWords(countBy(settlements, ({ attempt }) => String(attempt)))}.`);
+	console.log(`Seed ${SEED}. Killed:\n  ${kills.join('\n  ')}\nThe sender had to come again ${repeats} times. In the end: ${inWords(countBy(verdicts))}; attempts: ${inWords(countBy(settlements, ({ attempt }) => String(attempt)))}.`);
 	expect(verdicts.filter((verdict) => verdict !== 'one lead' && verdict !== 'waits for a person')).toEqual([]);
 	expect(settlements.map(({ deliveryId }) => deliveryId)).toEqual(deliveries.map(({ id }) => id).sort());
 	expect(workCutOff).toBeGreaterThan(0);

@@ -5,7 +5,7 @@ import { signed } from '../../sandbox/sender';
 import { sandboxAddress } from './support/address';
 import { N8n } from './support/n8n';
 import { until } from './support/until';
-import { callWebhook } from './support/webhookCall';
+import { callWebhook, sendToWebhook } from './support/webhookCall';
 import { idempotentClaim, webhook } from './support/workflow';
 
 /** n8n gives itself 30 s by default; one that is idle but for our pool needs a fraction of that. */
@@ -38,7 +38,8 @@ test('n8n stops promptly while the pool to the claim store is open, and its log 
 
 	async function deliver(id: string | undefined): Promise<number> {
 		const event = { id, type: 'lead.created', lead: { email: `${marker}@example.com`, name: marker } };
-		return (await callWebhook(workflows['guarded-webhook'].webhookUrl, event, signed(event).headers)).status;
+		const { body, headers } = signed(event);
+		return (await sendToWebhook(workflows['guarded-webhook'].webhookUrl, body, headers)).status;
 	}
 });
 

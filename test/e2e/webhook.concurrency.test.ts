@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { DestinationClient } from '../../sandbox/destination';
-import { signed } from '../../sandbox/sender';
+import { newEvent, signed } from '../../sandbox/sender';
+import { countBy } from '../support/counting';
 import { sandboxAddress } from './support/address';
 import { ClaimTable } from './support/claimTable';
 import { itemsOf, N8n } from './support/n8n';
-import { callWebhook } from './support/webhookCall';
+import { sendToWebhook } from './support/webhookCall';
 
 const DELIVERIES = 20;
 const COPIES = 50;
@@ -30,7 +31,7 @@ test(`${COPIES} simultaneous copies of ${DELIVERIES} deliveries: ${DELIVERIES} a
 	}
 	const seconds = (Date.now() - begun) / 1000;
 
-	expect(count(answers)).toEqual({ 200: DELIVERIES * COPIES });
+	expect(countBy(answers)).toEqual({ 200: DELIVERIES * COPIES });
 
 	const destination = new DestinationClient(destinationUrl);
 	const leads = await Promise.all(deliveryIds.map(async (deliveryId) => await destination.leads({ deliveryId })));
@@ -45,15 +46,15 @@ test(`${COPIES} simultaneous copies of ${DELIVERIES} deliveries: ${DELIVERIES} a
 
 	const executions = Array.from({ length: (await n8n.newestExecutionId()) - newestBefore }, (_, number) => String(newestBefore + 1 + number));
 	expect(executions).toHaveLength(DELIVERIES * COPIES);
-	const outputs = count(await outputsTaken(n8n, executions));
+	const outputs = countBy(await outputsTaken(n8n, executions));
 	expect(outputs).toEqual({ 'New Claim': DELIVERIES, 'Known Duplicate': DELIVERIES * (COPIES - 1) });
 	console.log(`${answers.length} requests in ${seconds.toFixed(1)} s: ${JSON.stringify(outputs)}`);
 });
 
 /** The answer's status; where it is no success, with the reason. */
 async function deliver(url: string, deliveryId: string): Promise<string> {
-	const event = { id: deliveryId, type: 'lead.created', lead: { email: `${deliveryId}@example.com`, name: 'Example Lead' } };
-	const { status, text } = await callWebhook(url, event, signed(event).headers);
+	const { body, headers } = signed(newEvent(deliveryId));
+	const { status, text } = await sendToWebhook(url, body, headers);
 	return status === 200 ? String(status) : `${status}: ${text}`;
 }
 
@@ -69,10 +70,4 @@ async function outputsTaken(n8n: N8n, executionIds: string[]): Promise<string[]>
 	};
 	await Promise.all(Array.from({ length: EXECUTIONS_READ_AT_ONCE }, readOn));
 	return taken;
-}
-
-function count(values: string[]): Record<string, number> {
-	const counts: Record<string, number> = {};
-	for (const value of values) counts[value] = (counts[value] ?? 0) + 1;
-	return counts;
 }

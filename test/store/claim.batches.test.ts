@@ -1,5 +1,6 @@
 import { openClaimStore, type ClaimStore } from '../../store/claimStore';
 import { MAX_PAYLOAD_BYTES } from '../../store/payload';
+import { countBy } from '../support/counting';
 import { createTestDatabase, type TestDatabase } from '../support/database';
 import { LEASE_OVER } from '../support/timePassed';
 import { aCopyOf, anIdentity, anOutcome, anOwner, aRequest, changeRow, inShort, ownershipOf, settingsFor } from './support/claims';
@@ -19,12 +20,6 @@ afterEach(async () => {
 	await database.drop();
 });
 
-function count(texts: string[]): Record<string, number> {
-	const counts: Record<string, number> = {};
-	for (const text of texts) counts[text] = (counts[text] ?? 0) + 1;
-	return counts;
-}
-
 /** How many statements inserted what is in the table: each is a transaction of its own. */
 async function insertsSent(): Promise<number> {
 	const [{ sent }] = await database.query<{ sent: number }>(`SELECT count(DISTINCT xmin::text)::int AS sent FROM idempotent_claims WHERE source <> 'warm-up'`);
@@ -34,12 +29,12 @@ async function insertsSent(): Promise<number> {
 test('20,000 items in one call, claimed, met again, and completed', async () => {
 	const requests = Array.from({ length: 20_000 }, () => aRequest());
 	const answers = await store.claim('claim', anOwner(), requests);
-	expect(count(answers.map(inShort))).toEqual({ 'new first_delivery': 20_000 });
+	expect(countBy(answers.map(inShort))).toEqual({ 'new first_delivery': 20_000 });
 	expect(answers.every((answer, index) => answer.verdict === 'new' && answer.record.ownerToken === requests[index].ownerToken)).toBe(true);
 	expect(await insertsSent()).toBe(40);
 
 	const again = await store.claim('claim', anOwner(), requests.map((request) => aCopyOf(request)));
-	expect(count(again.map(inShort))).toEqual({ 'duplicate in_progress': 20_000 });
+	expect(countBy(again.map(inShort))).toEqual({ 'duplicate in_progress': 20_000 });
 
 	const outcomes = answers.map((answer, index) => anOutcome(ownershipOf(answer), { reference: `lead-${index}` }));
 	const recorded = await store.settle('completed', anOwner(), outcomes);
@@ -64,7 +59,7 @@ test('large payloads are spread over statements, and arrive whole', async () => 
 	const json = JSON.stringify({ text: 'x'.repeat(MAX_PAYLOAD_BYTES - 11) });
 	expect(Buffer.byteLength(json)).toBe(MAX_PAYLOAD_BYTES);
 	const requests = Array.from({ length: 10 }, () => aRequest({ payload: { json, complete: true } }));
-	expect(count((await store.claim('claim', anOwner(), requests)).map(inShort))).toEqual({ 'new first_delivery': 10 });
+	expect(countBy((await store.claim('claim', anOwner(), requests)).map(inShort))).toEqual({ 'new first_delivery': 10 });
 	expect(await insertsSent()).toBe(3);
 	expect(await database.query(`SELECT DISTINCT length(payload::text) AS length FROM idempotent_claims WHERE source <> 'warm-up'`)).toEqual([{ length: MAX_PAYLOAD_BYTES }]);
 });
@@ -73,7 +68,7 @@ test('large results are spread over statements', async () => {
 	const result = JSON.stringify('y'.repeat(60_000));
 	const requests = Array.from({ length: 200 }, () => aRequest());
 	const outcomes = (await store.claim('claim', anOwner(), requests)).map((answer) => anOutcome(ownershipOf(answer), { result }));
-	expect(count((await store.settle('completed', anOwner(), outcomes)).map(({ verdict }) => verdict))).toEqual({ recorded: 200 });
+	expect(countBy((await store.settle('completed', anOwner(), outcomes)).map(({ verdict }) => verdict))).toEqual({ recorded: 200 });
 	expect(await insertsSent()).toBe(3);
 });
 
@@ -100,7 +95,7 @@ test('two calls with the same 2,000 deliveries in opposite orders at once: one w
 	const requests = Array.from({ length: 2000 }, () => aRequest());
 	const copies = [...requests].reverse().map((request) => aCopyOf(request));
 	const answers = (await Promise.all([store.claim('claim', anOwner(), requests), store.claim('claim', anOwner(), copies)])).flat();
-	expect(count(answers.map(inShort))).toEqual({ 'new first_delivery': 2000, 'duplicate in_progress': 2000 });
+	expect(countBy(answers.map(inShort))).toEqual({ 'new first_delivery': 2000, 'duplicate in_progress': 2000 });
 });
 
 // Updates lock rows in the order in which they find them: where that makes a deadlock, the statement is repeated.
@@ -110,5 +105,5 @@ test('two calls take over the same 1,000 expired claims at once: one winner each
 	await database.query(`UPDATE idempotent_claims SET ${LEASE_OVER} WHERE source <> 'warm-up'`);
 	const copies = () => requests.map((request) => aCopyOf(request));
 	const answers = (await Promise.all([store.claim('claim', anOwner(), copies()), store.claim('claim', anOwner(), copies().reverse())])).flat();
-	expect(count(answers.map(inShort))).toEqual({ 'new lease_expired': 1000, 'duplicate in_progress': 1000 });
+	expect(countBy(answers.map(inShort))).toEqual({ 'new lease_expired': 1000, 'duplicate in_progress': 1000 });
 });

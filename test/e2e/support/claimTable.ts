@@ -23,9 +23,9 @@ export class ClaimTable {
 		this.pool = new Pool({ ...claimStoreDatabase, max: 2 });
 	}
 
-	/** The rows of one source, by delivery ID. */
-	async rows(source: string): Promise<ClaimRow[]> {
-		return await this.select('source = $1', source);
+	/** The rows of one source, all or of these deliveries, by delivery ID. */
+	async rows(source: string, deliveryIds?: string[]): Promise<ClaimRow[]> {
+		return await this.select('source = $1 AND ($2::text[] IS NULL OR delivery_id = ANY ($2))', source, deliveryIds ?? null);
 	}
 
 	/** The row of one production delivery. */
@@ -42,7 +42,7 @@ export class ClaimTable {
 		await this.pool.end();
 	}
 
-	private async select(which: string, ...values: string[]): Promise<ClaimRow[]> {
+	private async select(which: string, ...values: Array<string | string[] | null>): Promise<ClaimRow[]> {
 		const { rows } = await this.pool.query<ClaimRow>(
 			`SELECT delivery_id AS "deliveryId", source, environment, state, attempt,
 			        outcome_reference AS reference, outcome_reason AS reason, history

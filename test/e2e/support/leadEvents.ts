@@ -27,9 +27,6 @@ const SENDERS_AT_ONCE = 12;
 const SENDER_WAITS_MS = 10_000;
 const SENDER_COMES_AGAIN_MS = 1_000;
 
-/** One delivery's record, as a person would look at it at the end. */
-export type Settlement = Pick<ClaimRow, 'deliveryId' | 'state' | 'attempt' | 'reference' | 'reason'>;
-
 /** The examples' events, sent, and looked for in the claim table and at the destination, past n8n. */
 export class LeadEvents {
 	readonly destination = new DestinationClient(sandboxAddress().destinationUrl);
@@ -93,15 +90,8 @@ export class LeadEvents {
 	}
 
 	/** How each of these stands, by delivery ID; what was never stored is missing. */
-	async settlements(events: LeadEvent[]): Promise<Settlement[]> {
-		const { rows } = await this.claims.pool.query<Settlement>(
-			`SELECT delivery_id AS "deliveryId", state, attempt, outcome_reference AS reference, outcome_reason AS reason
-			   FROM public.idempotent_claims
-			  WHERE delivery_id = ANY ($1)
-			  ORDER BY delivery_id`,
-			[events.map(({ id }) => id)],
-		);
-		return rows;
+	async settlements(events: LeadEvent[]): Promise<ClaimRow[]> {
+		return await this.claims.rows(SOURCE, events.map(({ id }) => id));
 	}
 
 	/** What is under a lease and has not changed for so long belongs to the dead: ends the leases, as time would. */
@@ -114,7 +104,7 @@ export class LeadEvents {
 	}
 
 	/** Of each settlement: `one lead`, `waits for a person`, or what is wrong with it. */
-	async verdicts(settlements: Settlement[]): Promise<string[]> {
+	async verdicts(settlements: ClaimRow[]): Promise<string[]> {
 		const leads = await this.destination.leads({});
 		return settlements.map(({ deliveryId, state, reference, reason }) => {
 			const ids = leads.filter((lead) => lead.deliveryId === deliveryId).map(({ id }) => id);
@@ -149,11 +139,3 @@ export class LeadEvents {
 		return rows.length > 0;
 	}
 }
-
-export function countBy<Item>(items: Item[], keyOf: (item: Item) => string): Record<string, number> {
-	const counts: Record<string, number> = {};
-	for (const item of items) counts[keyOf(item)] = (counts[keyOf(item)] ?? 0) + 1;
-	return counts;
-}
-
-export const inWords = (counts: Record<string, number>) => Object.entries(counts).map(([what, count]) => `${count} ${what}`).join(', ') || 'nothing';

@@ -101,17 +101,21 @@ export class N8n {
 	/** The newest execution of a workflow, when all have ended: one that ends at the moment of asking may be neither in n8n's list of the running nor in that of the ended. */
 	async latestExecution(workflow: { id: string }, seconds = 60): Promise<Execution> {
 		await until('every execution has ended', seconds, async () => (await this.executionCount(workflow, 'new', 'running')) === 0);
-		let ids: string[] = [];
-		await until('the workflow has been started', seconds, async () => (ids = await this.executionIds(workflow)).length > 0);
+		const ids = await this.startedExecutionIds(workflow, seconds);
 		return await this.finishedExecution(String(Math.max(...ids.map(Number))), seconds);
 	}
 
 	/** The one execution that a fresh workflow has had, when it has ended. */
 	async onlyExecution(workflow: { id: string }, seconds = 60): Promise<Execution> {
-		let ids: string[] = [];
-		await until('the workflow has been started', seconds, async () => (ids = await this.executionIds(workflow)).length > 0);
+		const ids = await this.startedExecutionIds(workflow, seconds);
 		if (ids.length > 1) throw new Error(`The workflow ran ${ids.length} times`);
 		return await this.finishedExecution(ids[0], seconds);
+	}
+
+	private async startedExecutionIds(workflow: { id: string }, seconds: number): Promise<string[]> {
+		let ids: string[] = [];
+		await until('the workflow has been started', seconds, async () => (ids = await this.executionIds(workflow)).length > 0);
+		return ids;
 	}
 }
 

@@ -1,24 +1,19 @@
 import { randomBytes } from 'node:crypto';
-import path from 'node:path';
-import { ensureDatabase } from '../../../sandbox/databases';
-import { startN8n, type N8nCommand, type RunningN8n } from '../../../sandbox/n8n';
-import { installIntoN8n } from '../../../sandbox/packedPackage';
-import { freePorts } from '../../../sandbox/ports';
-import { N8nRest } from '../../../sandbox/rest';
-import type { Sandbox } from '../../../sandbox/sandbox';
-import { importExamples, saveCredentials } from '../../../sandbox/setup';
-import { RESULTS_FOLDER, type SandboxAddress } from './address';
+import { ensureDatabase, type Database } from '../../../sandbox/databases';
+import type { N8nCommand, RunningN8n } from '../../../sandbox/n8n';
+import { importExamples } from '../../../sandbox/setup';
+import type { SandboxAddress } from './address';
+import { logOf, moveIn, startAnother, type Surroundings } from './anotherN8n';
 import { startRedis } from './redis';
-import { Session } from './session';
 
 /** What a test file needs to work with an n8n in queue mode. */
-export interface QueueModeAddress extends Pick<SandboxAddress, 'sessionCookie' | 'credential' | 'claimStoreDatabase' | 'workflows'> {
+export interface QueueModeAddress extends Pick<SandboxAddress, 'sessionCookie' | 'claimStoreDatabase'> {
 	/** The main process: the editor and its REST interface. */
 	n8nUrl: string;
-	/** The webhook process, which a load balancer would send `/webhook/` to. */
-	webhookUrl: string;
-	/** n8n's own output, by process. */
-	logFiles: Record<'main' | 'webhook' | WorkerName, string>;
+	/** Their webhooks are at the webhook process, which a load balancer would send `/webhook/` to. */
+	workflows: SandboxAddress['workflows'];
+	/** n8n's own output. */
+	workerLogs: Record<WorkerName, string>;
 }
 
 export const WORKERS = ['worker1', 'worker2'] as const;
@@ -36,38 +31,26 @@ export interface QueueMode {
 	leave: () => Promise<void>;
 }
 
-interface Surroundings {
-	sandbox: Sandbox;
-	claimStorePort: number;
-	dataFolder: string;
-	cancelSignal: AbortSignal;
-}
-
 const LOGIN = { email: 'queue-owner@example.com', password: 'Sandbox-only-4' };
 const JOBS_AT_ONCE = '5';
+/** Of a process, for its folder and its log. */
+const nameOf = (process: string) => `queue-${process}`;
 
 /**
  * n8n in queue mode, each process with a user folder of its own, as in containers, and the package installed in every one. They share what
  * they must: n8n's database, Redis and the encryption key. Their claim store is a database of its own on the sandbox's server.
  */
-export function queueMode({ sandbox, claimStorePort, dataFolder, cancelSignal }: Surroundings): QueueMode {
-	const { installation, archive, postgres } = sandbox.parts;
+export function queueMode(surroundings: Surroundings): QueueMode {
+	const { sandbox, claimStorePort, cancelSignal } = surroundings;
+	const { postgres } = sandbox.parts;
 	const encryptionKey = randomBytes(24).toString('hex');
 	const stops: Array<() => Promise<void>> = [];
 	const workers = new Map<WorkerName, RunningN8n>();
-	let shared: { redisPort: number; database: Awaited<ReturnType<typeof ensureDatabase>> };
+	let shared: { database: Database; redisPort: number };
 
-	const logOf = (name: string) => path.join(RESULTS_FOLDER, `queue-${name}.log`);
-
-	const launch = async (name: string, command: N8nCommand, settings: Record<string, string> = {}): Promise<{ url: string; n8n: RunningN8n }> => {
-		const folder = path.join(dataFolder, `queue-${name}`);
-		await installIntoN8n(archive, folder, cancelSignal);
-		const ports = await freePorts();
-		const n8n = await startN8n({
-			installation,
-			folder,
+	const launch = async (name: string, command: N8nCommand, settings: Record<string, string> = {}) =>
+		await startAnother(surroundings, nameOf(name), {
 			database: shared.database,
-			ports,
 			command,
 			settings: {
 				EXECUTIONS_MODE: 'queue',
@@ -76,11 +59,7 @@ export function queueMode({ sandbox, claimStorePort, dataFolder, cancelSignal }:
 				N8N_ENCRYPTION_KEY: encryptionKey,
 				...settings,
 			},
-			logFile: logOf(name),
-			cancelSignal,
 		});
-		return { url: `http://127.0.0.1:${ports.n8n}`, n8n };
-	};
 
 	const startWorker = async (name: WorkerName) => {
 		const { n8n } = await launch(name, 'worker', { N8N_CONCURRENCY_PRODUCTION_LIMIT: JOBS_AT_ONCE });
@@ -104,15 +83,11 @@ export function queueMode({ sandbox, claimStorePort, dataFolder, cancelSignal }:
 		stops.push(async () => await webhook.n8n.stop());
 		for (const name of WORKERS) await startWorker(name);
 
-		const rest = new N8nRest(main.url);
-		await rest.signIn(LOGIN);
-		const credentials = await saveCredentials(rest, { ...claimStoreDatabase, port: claimStorePort });
+		const { rest, credentials, address } = await moveIn(main.url, LOGIN, { ...claimStoreDatabase, port: claimStorePort });
 		const workflows = await importExamples(rest, credentials, sandbox.destinationUrl);
 		for (const workflow of Object.values(workflows)) workflow.webhookUrl = workflow.webhookUrl.replace(main.url, webhook.url);
-		const { cookie } = await Session.open(main.url, LOGIN);
-		const { id, name } = credentials.claimStoreApi;
-		const logFiles = Object.fromEntries((['main', 'webhook', ...WORKERS] as const).map((process) => [process, logOf(process)])) as QueueModeAddress['logFiles'];
-		return { n8nUrl: main.url, webhookUrl: webhook.url, sessionCookie: cookie, credential: { id, name }, claimStoreDatabase, workflows, logFiles };
+		const workerLogs = Object.fromEntries(WORKERS.map((name) => [name, logOf(nameOf(name))])) as QueueModeAddress['workerLogs'];
+		return { ...address, claimStoreDatabase, workflows, workerLogs };
 	};
 
 	return {

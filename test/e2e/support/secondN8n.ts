@@ -1,14 +1,8 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { ensureDatabase } from '../../../sandbox/databases';
-import { startN8n } from '../../../sandbox/n8n';
-import { installIntoN8n } from '../../../sandbox/packedPackage';
-import { freePorts } from '../../../sandbox/ports';
-import { N8nRest } from '../../../sandbox/rest';
-import type { Sandbox } from '../../../sandbox/sandbox';
-import { saveCredentials } from '../../../sandbox/setup';
-import { RESULTS_FOLDER, type SandboxAddress } from './address';
-import { Session } from './session';
+import type { SandboxAddress } from './address';
+import { moveIn, startAnother, type Surroundings } from './anotherN8n';
 
 /** What a test file needs to work with the second n8n. */
 export type SecondN8nAddress = Pick<SandboxAddress, 'n8nUrl' | 'sessionCookie' | 'credential'>;
@@ -20,14 +14,6 @@ export interface SecondN8n {
 	stop: () => Promise<void>;
 	/** Stops it, and lets the first one do as much at once as before. */
 	leave: () => Promise<void>;
-}
-
-interface Surroundings {
-	sandbox: Sandbox;
-	/** The same way to the claim store as the first n8n's. */
-	claimStorePort: number;
-	dataFolder: string;
-	cancelSignal: AbortSignal;
 }
 
 const LOGIN = { email: 'second-owner@example.com', password: 'Sandbox-only-3' };
@@ -76,19 +62,12 @@ export function secondN8n(surroundings: Surroundings): SecondN8n {
 	};
 }
 
-async function startSecond({ sandbox, claimStorePort, dataFolder, cancelSignal }: Surroundings): Promise<{ address: SecondN8nAddress; stop: () => Promise<void> }> {
-	const { installation, archive, postgres } = sandbox.parts;
-	const ports = await freePorts();
-	const folder = path.join(dataFolder, 'second-n8n');
-	const database = await ensureDatabase(postgres, 'second_n8n');
-	await installIntoN8n(archive, folder, cancelSignal);
-	const n8n = await startN8n({ installation, folder, database, ports, logFile: path.join(RESULTS_FOLDER, 'second-n8n.log'), cancelSignal });
+async function startSecond(surroundings: Surroundings): Promise<{ address: SecondN8nAddress; stop: () => Promise<void> }> {
+	const { sandbox, claimStorePort } = surroundings;
+	const { url, n8n } = await startAnother(surroundings, 'second-n8n', { database: await ensureDatabase(sandbox.parts.postgres, 'second_n8n') });
 	try {
-		const rest = new N8nRest(`http://127.0.0.1:${ports.n8n}`);
-		await rest.signIn(LOGIN);
-		const { claimStoreApi } = await saveCredentials(rest, { ...sandbox.claimStoreDatabase, port: claimStorePort });
-		const { cookie } = await Session.open(rest.url, LOGIN);
-		return { address: { n8nUrl: rest.url, sessionCookie: cookie, credential: { id: claimStoreApi.id, name: claimStoreApi.name } }, stop: async () => await n8n.stop() };
+		const { address } = await moveIn(url, LOGIN, { ...sandbox.claimStoreDatabase, port: claimStorePort });
+		return { address, stop: async () => await n8n.stop() };
 	} catch (error) {
 		await n8n.stop();
 		throw error;
