@@ -4,6 +4,7 @@ import { utils, type ParsedKey } from 'ssh2';
 import { ClaimStore } from '../../nodes/ClaimStore/ClaimStore.node';
 import { freePort } from '../support/freePort';
 import { startProxy } from '../support/proxy';
+import { ed25519Keys } from '../support/sshKeys';
 import type { SshServer } from '../support/sshServer';
 import { claimNode, claimsOf, CLAIM_RECOVERY_TRIGGER, completeNode, deliveries, guarded, KNOWN_DUPLICATE, NEW_CLAIM, OPERATIONAL_ERROR, RECORDED, Workbench, type Claim } from '../support/workbench';
 import { sessions, until } from '../process/support/sessions';
@@ -128,8 +129,8 @@ describe('every node', () => {
 });
 
 describe('login by key', () => {
-	const openSsh = utils.generateKeyPairSync('ed25519');
-	const protectedKey = utils.generateKeyPairSync('ed25519', { passphrase: PASSPHRASE, cipher: 'aes256-cbc', rounds: 2 });
+	const openSsh = ed25519Keys();
+	const protectedKey = ed25519Keys({ passphrase: PASSPHRASE, cipher: 'aes256-cbc', rounds: 2 });
 	const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 });
 	const rsaPem = rsa.privateKey.export({ type: 'pkcs1', format: 'pem' }) as string;
 	const protectedPem = rsa.privateKey.export({ type: 'pkcs1', format: 'pem', cipher: 'aes-128-cbc', passphrase: PASSPHRASE }) as string;
@@ -160,8 +161,8 @@ describe('login by key', () => {
 });
 
 describe('what goes wrong is said in plain words, without secrets, by the node and by the credential test', () => {
-	const other = utils.generateKeyPairSync('ed25519');
-	const protectedKey = utils.generateKeyPairSync('ed25519', { passphrase: PASSPHRASE, cipher: 'aes256-cbc', rounds: 2 });
+	const other = ed25519Keys();
+	const protectedKey = ed25519Keys({ passphrase: PASSPHRASE, cipher: 'aes256-cbc', rounds: 2 });
 	const pkcs8 = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
 	/** As ssh-keygen writes it with many rounds, from its beginning to the number; what follows stays. */
 	const drawnOut = () => {

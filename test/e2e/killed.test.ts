@@ -248,10 +248,13 @@ async function pidOf(client: Client): Promise<number> {
 	return (await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows[0].pid;
 }
 
-/** Sessions of n8n that wait for another session's lock. */
+/**
+ * Sessions of n8n that wait for another session's lock, and do so for long: the node waits for 50 or 500 ms at first,
+ * then for 0.8 of the credential's timeout, and what is killed during the first would not be waiting any more afterwards.
+ */
 async function waiting(): Promise<number> {
 	const { rows } = await database.query<{ count: number }>(
-		`SELECT count(*)::int AS count FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'n8n-nodes-idempotent-claim' AND wait_event_type = 'Lock'`,
+		`SELECT count(*)::int AS count FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'n8n-nodes-idempotent-claim' AND wait_event_type = 'Lock' AND clock_timestamp() - query_start > '600 ms'`,
 	);
 	return rows[0].count;
 }

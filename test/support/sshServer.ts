@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect as connectSocket, createServer, type AddressInfo, type Socket } from 'node:net';
 import { Server, utils, type ParsedKey } from 'ssh2';
+import { ed25519Keys } from './sshKeys';
 
 /** What an SSH server does with somebody who wants a line to a database. */
 type Forwarding = 'allowed' | 'prohibited' | 'held';
@@ -45,7 +46,7 @@ const ADMINISTRATIVELY_PROHIBITED = 1;
 /** Starts an SSH server on a free port. */
 export async function startSshServer(login: SshLogin): Promise<SshServer> {
 	const allowedKey = utils.parseKey(login.publicKey) as ParsedKey;
-	const hostKey = utils.generateKeyPairSync('ed25519').private;
+	const hostKey = ed25519Keys().private;
 	const sockets = new Set<Socket>();
 	const asked: string[] = [];
 	let how: Forwarding = 'allowed';

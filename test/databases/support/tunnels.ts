@@ -1,12 +1,12 @@
 import { CredentialTestContext } from 'n8n-core';
 import type { ICredentialDataDecryptedObject, IDataObject } from 'n8n-workflow';
-import { utils } from 'ssh2';
 import { testClaimStoreCredential } from '../../../nodes/shared/credentialTest';
+import { ed25519Keys } from '../../support/sshKeys';
 import { startSshServer, type SshServer } from '../../support/sshServer';
 
 export const SSH_USER = 'tunnel';
 export const SSH_PASSWORD = 'ssh-S3cret';
-const KEYS = utils.generateKeyPairSync('ed25519');
+const KEYS = ed25519Keys();
 
 /** A server that lets the user in whom these credentials name. */
 export async function startTunnelServer(publicKey: string = KEYS.public): Promise<SshServer> {
