@@ -10,8 +10,8 @@ import { until } from './support/until';
 /**
  * n8n is killed (SIGKILL) under deliveries to the examples; recovery, which is all in the examples, makes one lead of each.
  *
- *   KILLED_INBOX_SEED=… npm run test:e2e:long -- killed.inbox                                   the same random moments once more
- *   KILLED_INBOX_DELIVERIES=500 KILLED_INBOX_KILLS=10 npm run test:e2e:long -- killed.inbox     more of it
+ *   KILLED_INBOX_SEED=… npm run test:e2e -- killed.inbox                                   the same random moments once more
+ *   KILLED_INBOX_DELIVERIES=500 KILLED_INBOX_KILLS=10 npm run test:e2e -- killed.inbox     more of it
  */
 
 const SEED = Number(process.env.KILLED_INBOX_SEED ?? Date.now() % 1_000_000_000);
@@ -91,8 +91,14 @@ test(`killed ${KILLS} times under ${DELIVERIES} deliveries: one lead of each, or
 		const inRecovery = turn % 2 === 1;
 		const doneBefore = await completed();
 		if (inRecovery) await until('recovery gets something done', 120, async () => (await completed()) > doneBefore);
+		// The last time some actions are under way, whatever the moment.
+		if (turn === KILLS - 1) {
+			await events.destination.behave('hang');
+			await until('an action is under way', 120, async () => (await rows()).some(({ state }) => state === 'processing'));
+		}
 		await sleep(ms);
 		await killN8n();
+		await events.destination.behave('work');
 		const states = countBy(await rows(), ({ state }) => state);
 		workCutOff += (states.processing ?? 0) + (states.outcome_uncertain ?? 0);
 		kills.push(`${ms} ms after ${inRecovery ? 'recovery began' : 'its start'}: ${inWords(states)}`);

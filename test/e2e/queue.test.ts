@@ -13,8 +13,8 @@ import { until } from './support/until';
 /**
  * n8n in queue mode: main, two workers and a webhook process, with Redis between them. The examples run in it as they are.
  *
- *   QUEUE_SEED=… npm run test:e2e:long -- queue                           the same random moments once more
- *   QUEUE_DELIVERIES=1000 QUEUE_KILLS=10 npm run test:e2e:long -- queue   more of it
+ *   QUEUE_SEED=… npm run test:e2e -- queue                           the same random moments once more
+ *   QUEUE_DELIVERIES=1000 QUEUE_KILLS=10 npm run test:e2e -- queue   more of it
  */
 
 const SECONDS_TO_START = 300;
