@@ -70,7 +70,8 @@ export function storeSettings({ host, port, database, user, password }: Database
 
 async function saveCredential(rest: N8nRest, name: string, type: string, data: unknown): Promise<Named> {
 	const present = (await rest.get<Named[]>('/rest/credentials')).find((credential) => credential.name === name);
-	return present ? await rest.patch<Named>(`/rest/credentials/${present.id}`, { name, type, data }) : await rest.post<Named>('/rest/credentials', { name, type, data });
+	const { id } = present ? await rest.patch<Named>(`/rest/credentials/${present.id}`, { name, type, data }) : await rest.post<Named>('/rest/credentials', { name, type, data });
+	return { id, name };
 }
 
 /** Imports the example workflows and activates them. @returns them by their file's name without `.json` */

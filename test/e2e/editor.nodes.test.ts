@@ -27,19 +27,11 @@ afterEach(async () => {
 
 describe('The credential, made and tested in the editor', () => {
 	beforeAll(async () => {
-		await editor.page.goto('/home/credentials/create');
-		await editor.part('new-credential-type-select').locator('input').fill('claim store');
-		await editor.part('new-credential-type-select-option').getByText('Claim Store (Postgres) API').click();
-		await editor.part('new-credential-type-button').click();
+		await editor.newCredential('claim store', 'Claim Store (Postgres) API');
 		await editor.fill('host', '127.0.0.1');
 		await editor.fill('database', sandboxAddress().claimStoreDatabase.database);
 		await editor.fill('user', sandboxAddress().claimStoreDatabase.user);
 	});
-
-	/** n8n tests a credential whenever it saves one. */
-	async function save(): Promise<void> {
-		await editor.part('credential-save-button').click();
-	}
 
 	/** Waits until the red box, unfolded, gives this reason. */
 	async function expectProblem(reason: RegExp): Promise<void> {
@@ -52,7 +44,7 @@ describe('The credential, made and tested in the editor', () => {
 
 	test('an unreachable port: says so, and thinks of Docker', async () => {
 		await editor.fill('port', '1');
-		await save();
+		await editor.saveCredential();
 		await expectProblem(/^No connection to PostgreSQL at 127\.0\.0\.1:1 .*In Docker, use the service's name, not localhost/);
 		await editor.screenshot('credential, unreachable port');
 	});
@@ -60,7 +52,7 @@ describe('The credential, made and tested in the editor', () => {
 	test('a wrong password: says that the login was refused, and does not repeat it', async () => {
 		await editor.fill('port', String(sandboxAddress().claimStorePort));
 		await editor.fill('password', 'not-the-password');
-		await save();
+		await editor.saveCredential();
 		await expectProblem(/refused the login of "claim_store".*Check user and password/);
 		expect(await editor.part('credential-edit-dialog').innerText()).not.toContain('not-the-password');
 		await editor.screenshot('credential, wrong password');
@@ -68,10 +60,10 @@ describe('The credential, made and tested in the editor', () => {
 
 	test('the right values: success', async () => {
 		await editor.fill('password', sandboxAddress().claimStoreDatabase.password);
-		await save();
+		await editor.saveCredential();
 		await editor.part('credentials-config-container-test-success').getByText('Connection tested successfully').waitFor();
 		await editor.part('editCredential-modal').screenshot({ path: editor.pathOf('credential, success') });
-		credentialName = (await editor.part('credential-name').innerText()).split('\n')[0];
+		credentialName = await editor.credentialName();
 	});
 });
 

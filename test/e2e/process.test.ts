@@ -116,7 +116,7 @@ test("n8n's own Postgres node beside ours on the same database: neither hurts th
 test('the credential is tested while 50 deliveries are in flight: each is claimed and completed, and no session stays', async () => {
 	const { source, deliver } = await publish('tested');
 	expect(await deliver('warm')).toBe(200);
-	const { credential: { id } } = sandboxAddress();
+	const { id } = sandboxAddress().credentials.claimStoreApi;
 	const credential = await n8n.rest.get<object>(`/rest/credentials/${id}?includeData=true`);
 	const ids = Array.from({ length: 50 }, (_, index) => `evt_${100 + index}`);
 	const deliveries = Promise.all(ids.map(deliver));

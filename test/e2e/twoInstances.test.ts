@@ -4,6 +4,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { Pool } from 'pg';
+import type { Named } from '../../sandbox/setup';
 import { LEASE_OVER, RETRY_DUE } from '../support/timePassed';
 import { order, sandboxAddress } from './support/address';
 import { N8n, type SavedWorkflow } from './support/n8n';
@@ -83,7 +84,7 @@ const MEETINGS = `
 const emissions: Emission[] = [];
 let destination: Server;
 let store: Pool;
-let instances: Array<{ name: string; n8n: N8n; credential: SecondN8nAddress['credential'] }>;
+let instances: Array<{ name: string; n8n: N8n; credential: Named }>;
 const published: Array<{ n8n: N8n; workflow: SavedWorkflow }> = [];
 
 beforeAll(async () => {
@@ -91,8 +92,8 @@ beforeAll(async () => {
 	store = new Pool({ ...sandboxAddress().claimStoreDatabase, max: 1 });
 	const second = await order<SecondN8nAddress>('second');
 	instances = [
-		{ name: 'first', n8n: new N8n(), credential: sandboxAddress().credential },
-		{ name: 'second', n8n: new N8n(Session.of(second)), credential: second.credential },
+		{ name: 'first', n8n: new N8n(), credential: sandboxAddress().credentials.claimStoreApi },
+		{ name: 'second', n8n: new N8n(Session.of(second)), credential: second.credentials.claimStoreApi },
 	];
 }, SECONDS_TO_START * 1000);
 
@@ -155,7 +156,7 @@ async function deliver(): Promise<void> {
 }
 
 /** Trigger → the destination hears what was emitted, and says whether it is done → Complete Claim. */
-function recovery(name: string, credential: SecondN8nAddress['credential']): WorkflowPlan {
+function recovery(name: string, credential: Named): WorkflowPlan {
 	const { port } = destination.address() as AddressInfo;
 	const emit = (output: string) => {
 		const what = `'${output}, ' + $json.claim.reason + ', version ' + $json.claim.version + ', attempt ' + $json.claim.attempt`;

@@ -11,10 +11,8 @@ export interface SandboxAddress {
 	login: { email: string; password: string };
 	/** Of the owner's login to the REST interface that this run shares. */
 	sessionCookie: string;
-	/** The claim store's credential in n8n. */
-	credential: { id: string; name: string };
-	/** The others that the examples need. */
-	otherCredentials: Omit<Credentials, 'claimStoreApi'>;
+	/** In n8n. */
+	credentials: Credentials;
 	/** The imported examples, by their file's name without `.json`. */
 	workflows: Record<string, ImportedWorkflow>;
 	/** Straight to PostgreSQL. */

@@ -5,7 +5,7 @@ import { installIntoN8n } from '../../../sandbox/packedPackage';
 import { freePorts } from '../../../sandbox/ports';
 import { N8nRest } from '../../../sandbox/rest';
 import type { Sandbox } from '../../../sandbox/sandbox';
-import { saveCredentials, type Credentials } from '../../../sandbox/setup';
+import { saveCredentials } from '../../../sandbox/setup';
 import { RESULTS_FOLDER, type SandboxAddress } from './address';
 import { Session } from './session';
 
@@ -32,11 +32,10 @@ export async function startAnother({ sandbox, dataFolder, cancelSignal }: Surrou
 }
 
 /** Makes an n8n's owner, and in it the examples' credentials for this claim store. */
-export async function moveIn(url: string, login: SandboxAddress['login'], claimStore: Database): Promise<{ rest: N8nRest; credentials: Credentials; address: Pick<SandboxAddress, 'n8nUrl' | 'sessionCookie' | 'credential'> }> {
+export async function moveIn(url: string, login: SandboxAddress['login'], claimStore: Database): Promise<{ rest: N8nRest; address: Pick<SandboxAddress, 'n8nUrl' | 'sessionCookie' | 'credentials'> }> {
 	const rest = new N8nRest(url);
 	await rest.signIn(login);
 	const credentials = await saveCredentials(rest, claimStore);
 	const { cookie } = await Session.open(url, login);
-	const { id, name } = credentials.claimStoreApi;
-	return { rest, credentials, address: { n8nUrl: url, sessionCookie: cookie, credential: { id, name } } };
+	return { rest, address: { n8nUrl: url, sessionCookie: cookie, credentials } };
 }

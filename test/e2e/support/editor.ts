@@ -121,6 +121,24 @@ export class Editor {
 		await nothingYet.waitFor({ state: 'hidden' });
 	}
 
+	/** Opens a new credential of this type. @param search what is typed to find the type */
+	async newCredential(search: string, type: string): Promise<void> {
+		await this.page.goto('/home/credentials/create');
+		await this.part('new-credential-type-select').locator('input').fill(search);
+		await this.part('new-credential-type-select-option').getByText(type, { exact: true }).click();
+		await this.part('new-credential-type-button').click();
+	}
+
+	/** n8n tests a credential whenever it saves one. */
+	async saveCredential(): Promise<void> {
+		await this.part('credential-save-button').click();
+	}
+
+	/** As n8n named the open credential. */
+	async credentialName(): Promise<string> {
+		return (await this.part('credential-name').innerText()).split('\n')[0];
+	}
+
 	/** Chooses among the credentials that the open node may have. */
 	async chooseCredential(name: string): Promise<void> {
 		await this.part('node-credentials-select').click();

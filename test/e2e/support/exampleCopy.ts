@@ -18,10 +18,10 @@ export interface CopyOptions {
 
 /** Imports an example once more, under this name, as the sandbox has imported it but for the options. It is not active yet. */
 export async function createCopy(n8n: N8n, example: string, name: string, options: CopyOptions = {}): Promise<SavedWorkflow> {
-	const { credential, otherCredentials, destinationUrl } = sandboxAddress();
+	const { credentials: ofSandbox, destinationUrl } = sandboxAddress();
 	const { parameters = {}, credentials, errorWorkflow, edit = pointedAt(destinationUrl) } = options;
 	const workflow = await readExample(example, edit);
-	adapt(workflow, { claimStoreApi: credential, ...otherCredentials, ...credentials }, errorWorkflow);
+	adapt(workflow, { ...ofSandbox, ...credentials }, errorWorkflow);
 	for (const node of workflow.nodes) Object.assign(node.parameters, parameters[node.name]);
 	return await n8n.rest.post<SavedWorkflow>('/rest/workflows', { ...workflow, name });
 }

@@ -83,8 +83,8 @@ export function queueMode(surroundings: Surroundings): QueueMode {
 		stops.push(async () => await webhook.n8n.stop());
 		for (const name of WORKERS) await startWorker(name);
 
-		const { rest, credentials, address } = await moveIn(main.url, LOGIN, { ...claimStoreDatabase, port: claimStorePort });
-		const workflows = await importExamples(rest, credentials, sandbox.destinationUrl);
+		const { rest, address } = await moveIn(main.url, LOGIN, { ...claimStoreDatabase, port: claimStorePort });
+		const workflows = await importExamples(rest, address.credentials, sandbox.destinationUrl);
 		for (const workflow of Object.values(workflows)) workflow.webhookUrl = workflow.webhookUrl.replace(main.url, webhook.url);
 		const workerLogs = Object.fromEntries(WORKERS.map((name) => [name, logOf(nameOf(name))])) as QueueModeAddress['workerLogs'];
 		return { ...address, claimStoreDatabase, workflows, workerLogs };

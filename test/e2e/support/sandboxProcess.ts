@@ -76,10 +76,9 @@ async function startControl(sandbox: Sandbox, second: SecondN8n, queue: QueueMod
 }
 
 async function describe(sandbox: Sandbox, claimStorePort: number, controlUrl: string): Promise<SandboxAddress> {
-	const { n8nUrl, login, workflows, claimStoreDatabase, destinationUrl, logFile } = sandbox;
-	const { claimStoreApi: credential, ...otherCredentials } = sandbox.credentials;
+	const { n8nUrl, login, credentials, workflows, claimStoreDatabase, destinationUrl, logFile } = sandbox;
 	const { cookie } = await Session.open(n8nUrl, login);
-	return { n8nUrl, login, sessionCookie: cookie, credential: { id: credential.id, name: credential.name }, otherCredentials, workflows, claimStoreDatabase, claimStorePort, destinationUrl, logFile, controlUrl };
+	return { n8nUrl, login, sessionCookie: cookie, credentials, workflows, claimStoreDatabase, claimStorePort, destinationUrl, logFile, controlUrl };
 }
 
 main().then(

@@ -5,7 +5,7 @@ import type { SandboxAddress } from './address';
 import { moveIn, startAnother, type Surroundings } from './anotherN8n';
 
 /** What a test file needs to work with the second n8n. */
-export type SecondN8nAddress = Pick<SandboxAddress, 'n8nUrl' | 'sessionCookie' | 'credential'>;
+export type SecondN8nAddress = Pick<SandboxAddress, 'n8nUrl' | 'sessionCookie' | 'credentials'>;
 
 export interface SecondN8n {
 	/** Starts it, and the first one again: there is one machine for both. */

@@ -76,6 +76,6 @@ export function claimRecoveryTrigger(parameters: Record<string, unknown>, name =
 }
 
 function ours(type: string, parameters: Record<string, unknown>, name: string): PlannedNode {
-	const credentials = { claimStoreApi: sandboxAddress().credential };
+	const credentials = { claimStoreApi: sandboxAddress().credentials.claimStoreApi };
 	return { name, type: `n8n-nodes-idempotent-claim.${type}`, typeVersion: 1, parameters, extra: { credentials } };
 }
