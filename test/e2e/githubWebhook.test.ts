@@ -59,7 +59,7 @@ test('step 3: a credential with the secret', async () => {
 	await editor.newCredential('crypto', 'Crypto');
 	await editor.fill('hmacSecret', SECRET);
 	await editor.saveCredential();
-	await editor.part('credential-edit-dialog').getByText('Saved').first().waitFor();
+	await editor.part('credential-delete-button').waitFor();
 	credentials.crypto = await editor.credentialName();
 	await editor.screenshot('GitHub 3, secret');
 });

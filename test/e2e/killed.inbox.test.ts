@@ -4,6 +4,7 @@ import { Pool } from 'pg';
 import { newEvent } from '../../sandbox/sender';
 import { countBy, inWords } from '../support/counting';
 import { order, sandboxAddress } from './support/address';
+import type { ClaimRow } from './support/claimTable';
 import { LeadEvents } from './support/leadEvents';
 import { until } from './support/until';
 
@@ -49,6 +50,8 @@ async function killN8n(): Promise<void> {
 		return rows.length === 0;
 	});
 }
+
+const isSettled = ({ state }: ClaimRow) => state === 'completed' || state === 'needs_review';
 
 test('killed while the action is under way: n8n has the claims reported when it is back, and each becomes one lead', async () => {
 	const guarded = newEvent();
@@ -107,7 +110,11 @@ test(`killed ${KILLS} times under ${DELIVERIES} deliveries: one lead of each, or
 		await restartN8n();
 	}
 	const repeats = await sending;
-	await until('nothing is left to be done', SECONDS_TO_SETTLE, async () => (await rows()).filter(({ state }) => state === 'completed' || state === 'needs_review').length === DELIVERIES);
+	await until('nothing is left to be done', SECONDS_TO_SETTLE, async () => (await rows()).filter(isSettled).length === DELIVERIES).catch(async (failure: Error) => {
+		const found = await rows();
+		const left = found.filter((row) => !isSettled(row)).map(({ deliveryId, history }) => `${deliveryId}: ${history.map(({ state, version, reason }) => `${state} ${version} (${reason})`).join(', ')}`);
+		throw new Error([failure.message, `${found.length} of ${DELIVERIES} are stored; not settled:`, ...left].join('\n'));
+	});
 
 	const records = await rows();
 	const verdicts = await events.verdicts(records);

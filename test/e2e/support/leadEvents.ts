@@ -1,4 +1,5 @@
 import { request } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DestinationClient } from '../../../sandbox/destination';
 import { signed, type LeadEvent } from '../../../sandbox/sender';
@@ -18,6 +19,8 @@ export interface Found {
 }
 
 const SOURCE = 'example-crm';
+/** What n8n says, with status 200, to any request that comes while it starts; see docs/guarantees.md, "Limits". */
+export const NOT_READY = 'n8n is starting up';
 /** Recovery looks every five seconds here; the slowest way takes three looks. */
 const SECONDS_TO_RECOVER = 120;
 const PATIENCE_MS = 120_000;
@@ -47,14 +50,17 @@ export class LeadEvents {
 	/**
 	 * Posts an event to an example's webhook, by a connection of its own: fetch shares some, and waited for ever on one whose n8n was killed.
 	 *
-	 * @returns the status that the sender is told
+	 * @returns the status that the sender is told; 503 where n8n is not ready, as a proxy in front that asks for its readiness would say
 	 */
 	async send(example: string, event: unknown, patienceMs = PATIENCE_MS): Promise<number | 'no answer'> {
 		return await new Promise((resolve) => {
 			const { body, headers } = signed(event);
 			const call = request(this.at.workflows[example].webhookUrl, { method: 'POST', agent: false, headers });
 			const outOfPatience = setTimeout(() => call.destroy(), patienceMs);
-			call.once('response', (response) => response.resume().once('end', () => resolve(response.statusCode ?? 'no answer')));
+			call.once('response', (response) => {
+				const { statusCode = 'no answer' } = response;
+				text(response).then((said) => resolve(said.startsWith(NOT_READY) ? 503 : statusCode), () => undefined);
+			});
 			call.once('error', () => undefined);
 			call.once('close', () => {
 				clearTimeout(outOfPatience);
