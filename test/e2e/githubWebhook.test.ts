@@ -4,7 +4,7 @@ import { EXAMPLES_FOLDER } from '../../sandbox/settings';
 import { sandboxAddress } from './support/address';
 import { ClaimTable } from './support/claimTable';
 import { Editor } from './support/editor';
-import { N8n, type SavedWorkflow } from './support/n8n';
+import { itemsOf, N8n, type SavedWorkflow } from './support/n8n';
 import { sendToWebhook } from './support/webhookCall';
 
 /**
@@ -13,6 +13,8 @@ import { sendToWebhook } from './support/webhookCall';
  */
 
 const REPOSITORY_ID = String(Math.floor(Math.random() * 1_000_000_000));
+const NEW_CLAIM = 0;
+const KNOWN_DUPLICATE = 1;
 const SECRET = randomBytes(24).toString('hex');
 const { workflows, claimStoreDatabase, claimStorePort, n8nUrl } = sandboxAddress();
 
@@ -85,9 +87,15 @@ test('step 5: published, and the address copied', async () => {
 	await editor.part('workflow-open-publish-modal-button').click();
 	await editor.screenshot('GitHub 5, publish');
 	await editor.part('workflow-publish-button').click();
-	await editor.page.getByText('Production').first().waitFor();
-	imported = new URL(editor.page.url()).pathname.split('/')[2];
+	await editor.page.getByText('Workflow published').waitFor();
 	await editor.screenshot('GitHub 5, published');
+	await editor.page.getByRole('button', { name: 'Got it' }).click();
+	imported = new URL(editor.page.url()).pathname.split('/')[2];
+	await editor.openNode('Webhook');
+	await editor.part('ndv').getByText('Production URL', { exact: true }).first().click();
+	await editor.part('ndv').getByText(`${n8nUrl}/webhook/github`).first().waitFor();
+	await editor.screenshot('GitHub 5, address');
+	await editor.closeNode();
 });
 
 describe('step 6: at GitHub', () => {
@@ -111,7 +119,12 @@ describe('step 6: at GitHub', () => {
 
 	test('the executions show which way each went', async () => {
 		await editor.part('radio-button-executions').click();
-		await editor.screenshot('GitHub 6, executions');
+		const [first, redelivery] = (await n8n.startedExecutionIds({ id: imported })).sort((one, other) => Number(one) - Number(other));
+		expect(itemsOf(await n8n.finishedExecution(first), 'Idempotent Claim', NEW_CLAIM)).toMatchObject([{ claim: { reason: 'first_delivery' } }]);
+		expect(itemsOf(await n8n.finishedExecution(redelivery), 'Idempotent Claim', KNOWN_DUPLICATE)).toMatchObject([{ claim: { reason: 'completed' } }]);
+		await editor.page.goto(`/workflow/${imported}/executions/${redelivery}`);
+		await editor.page.getByText('Succeeded').nth(4).waitFor();
+		await editor.screenshot('GitHub 6, the redelivery');
 	});
 });
 

@@ -112,7 +112,8 @@ export class N8n {
 		return await this.finishedExecution(ids[0], seconds);
 	}
 
-	private async startedExecutionIds(workflow: { id: string }, seconds: number): Promise<string[]> {
+	/** The executions that a workflow has had, in no order, when there are any. */
+	async startedExecutionIds(workflow: { id: string }, seconds = 60): Promise<string[]> {
 		let ids: string[] = [];
 		await until('the workflow has been started', seconds, async () => (ids = await this.executionIds(workflow)).length > 0);
 		return ids;
