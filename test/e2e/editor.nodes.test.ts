@@ -168,7 +168,7 @@ describe('The guarded-webhook example', () => {
 		for (const { type, credentials } of (await readExample('guarded-webhook')).nodes) {
 			expect({ type, credentials }).toEqual({ type, credentials: undefined });
 		}
-		const { id } = await createCopy(new N8n(), 'guarded-webhook', 'Imported Example');
+		const { id } = await createCopy(new N8n(), 'guarded-webhook', 'Imported Example', { edit: (text) => text });
 
 		await editor.page.setViewportSize({ width: 2600, height: 1500 });
 		await editor.openWorkflow(id);

@@ -81,6 +81,11 @@ test('step 4: the example, imported from its file; the credentials are chosen', 
 	expect(await editor.part('node-issues').count()).toBe(0);
 	await editor.fitToView();
 	await editor.screenshot('GitHub 4, canvas');
+	await editor.page.setViewportSize({ width: 2000, height: 1100 });
+	await editor.fitToView();
+	await editor.pictureOfWorkflow('github-webhook example');
+	await editor.page.setViewportSize({ width: 1440, height: 900 });
+	await editor.fitToView();
 });
 
 test('step 5: published, and the address copied', async () => {
