@@ -55,7 +55,7 @@ export default defineConfig(
 		files: ['credentials/**/*.ts', 'nodes/**/*.ts'],
 		rules: forbidImports(
 			['^pg$', 'Only store/ talks to PostgreSQL.'],
-			['(^|/)(sandbox|test)/', 'This is not in the package.'],
+			['(^|/)(sandbox|test|bench)/', 'This is not in the package.'],
 		),
 	},
 
@@ -64,14 +64,14 @@ export default defineConfig(
 		files: ['store/**/*.ts'],
 		rules: forbidImports(
 			['^(n8n-|@n8n/)', 'store/ knows nothing of n8n: nodes/ translates.'],
-			['(^|/)(providers|nodes|credentials|sandbox|test)/', 'store/ imports only from store/.'],
+			['(^|/)(providers|nodes|credentials|sandbox|test|bench)/', 'store/ imports only from store/.'],
 		),
 	},
 	{
 		files: ['providers/**/*.ts'],
 		rules: forbidImports(
 			['^(n8n-|@n8n/)', 'providers/ knows nothing of n8n: nodes/ translates.'],
-			['(^|/)(store|nodes|credentials|sandbox|test)/', 'providers/ imports only from providers/.'],
+			['(^|/)(store|nodes|credentials|sandbox|test|bench)/', 'providers/ imports only from providers/.'],
 		),
 	},
 
