@@ -14,6 +14,23 @@ export const SAME_CLAIM =
 	' AND claim.action = item.action AND claim.environment = item.environment';
 
 /**
+ * The items of a statement: a JSON array in this parameter, as the alias `item`. A single one is announced as such: of any JSON the
+ * planner supposes a hundred rows, for which it would rather read a small table whole than ask its key.
+ */
+export function itemsOf(parameter: string, columns: string, count: number): string {
+	const items = `json_to_recordset(${parameter}::json) AS item(${columns})`;
+	return count === 1 ? `(SELECT * FROM ${items} LIMIT 1) AS item` : items;
+}
+
+/**
+ * A condition on a row that its key finds. Hidden from the planner, which may prefer one of the partial indexes by it, and read every
+ * unfinished claim for a single one.
+ */
+export function alsoHolds(condition: string): string {
+	return `CASE WHEN ${condition} THEN true ELSE false END`;
+}
+
+/**
  * Bounds the wait for another session's lock inside the statement itself: it needs no transaction, works through
  * a pooler, and leaks nothing. The first parameter is the bound in milliseconds; the connection fills it in.
  */

@@ -1,7 +1,8 @@
 import { Client, Pool, type ClientConfig, type PoolClient } from 'pg';
+import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ClaimError, outcomeUnknown } from '../errors';
-import { connectionFailure, isHeldByAnother, isRefusal, isSafeToRepeat, sqlStateOf, statementFailure } from './failures';
+import { connectionFailure, isHeldByAnother, isPreparedElsewhere, isRefusal, isSafeToRepeat, sqlStateOf, statementFailure } from './failures';
 import { Places } from './places';
 import type { ConnectionSettings } from './settings';
 import { TunnelStream, type OpenLine } from './tunnel';
@@ -17,6 +18,8 @@ export interface Statement {
 	writes: boolean;
 	/** Whether it is about several items: a key that another session holds is then reported soon, for the caller to take them apart. */
 	separable?: boolean;
+	/** Whether it is one of the few that are sent for single claims, again and again: the server then parses it once in each session. */
+	prepare?: boolean;
 	/** Told when an answer stays away, also if a later sending is answered. */
 	doubt?: Doubt;
 	/** Longest wait for the answer, in milliseconds, where it may take longer than the settings say. */
@@ -32,6 +35,8 @@ export interface Doubt {
 const MAX_SENDINGS = 4;
 /** Idle connections go after this many milliseconds, so that neither server nor firewall drops them first. */
 const IDLE_MS = 10_000;
+/** However busy: plans of prepared statements, made when the table was small, end with their session. */
+const LIFETIME_SECONDS = 600;
 /** Milliseconds that any statement may wait for another session's lock; who waits longer needs one of the places for that. */
 const BRIEF_LOCK_WAIT_MS = 50;
 /** The same for a statement about several items, which is worth more patience: it is taken apart afterwards. */
@@ -51,6 +56,8 @@ export class Connection {
 	private readonly pool: Pool;
 	private readonly connectedAt = new WeakMap<PoolClient, number>();
 	private distrustOlderThan = 0;
+	/** Until a pooler hands a session's prepared statements to others. */
+	private mayPrepare = true;
 
 	/**
 	 * @param onDrop is told when the server drops an idle connection; one line for the log, no secrets in it
@@ -79,6 +86,7 @@ export class Connection {
 			max: settings.maxConnections,
 			connectionTimeoutMillis: settings.timeoutMs,
 			idleTimeoutMillis: IDLE_MS,
+			maxLifetimeSeconds: LIFETIME_SECONDS,
 			allowExitOnIdle: true,
 			keepAlive: true,
 			types: { getTypeParser: () => (value: string) => value },
@@ -139,7 +147,8 @@ export class Connection {
 			sendings++;
 			const patienceMs = Math.max(1, Math.min(statement.timeoutMs ?? this.settings.timeoutMs, deadline - performance.now()));
 			const boundedWait = statement.writes ? [String(Math.ceil(Math.min(lockWaitMs, Math.max(50, patienceMs * 0.8))))] : [];
-			const query = { text: statement.text, values: [...boundedWait, ...statement.values], query_timeout: Math.ceil(patienceMs) };
+			const name = statement.prepare && this.mayPrepare ? nameOf(statement.text) : undefined;
+			const query = { name, text: statement.text, values: [...boundedWait, ...statement.values], query_timeout: Math.ceil(patienceMs) };
 			try {
 				const { rows } = await client.query<Row>(query);
 				client.release();
@@ -149,6 +158,10 @@ export class Connection {
 				// An unfinished statement must not meet the next user of its connection.
 				client.release(!refused);
 				const last = sendings === MAX_SENDINGS || performance.now() >= deadline;
+				if (name !== undefined && isPreparedElsewhere(failure)) {
+					this.mayPrepare = false;
+					continue;
+				}
 				if (refused) {
 					if (isSafeToRepeat(failure) && !last) {
 						await pause(round);
@@ -299,6 +312,22 @@ async function endIfItWaits(client: PoolClient, process: number): Promise<undefi
 		throw failure;
 	}
 }
+
+/**
+ * The name of a prepared statement. Equal names are equal texts, whoever prepared them: behind a pooler that might be
+ * another process, with another version of this package.
+ */
+function nameOf(text: string): string {
+	let name = names.get(text);
+	if (name === undefined) {
+		name = `claim_${createHash('sha256').update(text).digest('hex').slice(0, 40)}`;
+		names.set(text, name);
+	}
+	return name;
+}
+
+/** By text; some dozen for each claim table. */
+const names = new Map<string, string>();
 
 /** A short, growing, uneven wait, so that statements that hindered each other do not meet again. */
 async function pause(round: number): Promise<void> {

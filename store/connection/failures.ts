@@ -25,6 +25,15 @@ export function isSafeToRepeat(failure: unknown): boolean {
 	return code === '40001' || code === '40P01';
 }
 
+/**
+ * The session does not have a prepared statement that was prepared in it, or has it already: a pooler stands between, which hands sessions
+ * round. Or the statement must be parsed anew, because the table has changed. Said before anything is carried out.
+ */
+export function isPreparedElsewhere(failure: unknown): boolean {
+	const { code } = describe(failure);
+	return code === '26000' || code === '42P05' || code === '0A000';
+}
+
 /** Another session's lock was waited for in vain. */
 export function isHeldByAnother(failure: unknown): boolean {
 	return failure instanceof ClaimError && failure.sqlState === '55P03';

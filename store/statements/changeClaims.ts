@@ -2,7 +2,7 @@ import type { Doubt } from '../connection/connection';
 import type { ClaimChange } from '../decisions';
 import { recordFrom, RECORD_COLUMNS, type ClaimRecord, type Operation, type Owner } from '../record';
 import { keyOf, opening, settingsOf, type ClaimRequest } from '../request';
-import { BOUNDED_WAIT, historyEntry, KEY_RECORD, purgeAfter, SAME_CLAIM } from '../sql';
+import { alsoHolds, BOUNDED_WAIT, historyEntry, itemsOf, KEY_RECORD, purgeAfter, SAME_CLAIM } from '../sql';
 import type { ClaimTable } from '../table/claimTable';
 
 /** Which operation, and on whose behalf. */
@@ -30,19 +30,23 @@ export async function changeClaims(table: ClaimTable, change: ClaimChange, conte
 	const rows = await table.send({
 		writes: true,
 		separable: changes.length > 1,
+		prepare: changes.length === 1,
 		doubt,
 		text: `
 			UPDATE ${table.name} AS claim
 			   SET ${SETTERS[change]}
-			  FROM ${BOUNDED_WAIT}, json_to_recordset($2::json) AS item(
-					${KEY_RECORD}, seen_token text, seen_version integer, seen_state text,
+			  FROM ${BOUNDED_WAIT}, ${itemsOf(
+					'$2',
+					`${KEY_RECORD}, seen_token text, seen_version integer, seen_state text,
 					owner_token text, event_type text, fingerprint text, payload text, payload_complete boolean,
-					lease_seconds integer, when_lease_expires text, max_attempts integer, retention_days integer),
+					lease_seconds integer, when_lease_expires text, max_attempts integer, retention_days integer`,
+					changes.length,
+				)},
 			       (SELECT $3::text AS state, $4::integer AS attempt, $5::text AS operation, $6::text AS instance_id,
 					$7::text AS workflow_id, $8::text AS execution_id, $9::text AS node_id, $10::text AS node_name) AS run
 			 WHERE ${SAME_CLAIM}
 			   AND claim.owner_token = item.seen_token AND claim.version = item.seen_version AND claim.state = item.seen_state
-			   AND ${STILL_SO[change]}
+			   AND ${alsoHolds(STILL_SO[change])}
 			RETURNING item.seen_token, ${RECORD_COLUMNS}`,
 		values: [
 			JSON.stringify(

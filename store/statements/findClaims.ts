@@ -2,7 +2,7 @@ import type { Row } from '../connection/connection';
 import type { Identity } from '../identity';
 import { recordFrom, RECORD_COLUMNS, type ClaimRecord, type State } from '../record';
 import { keyOf } from '../request';
-import { isoInstant, KEY_RECORD, SAME_CLAIM } from '../sql';
+import { isoInstant, itemsOf, KEY_RECORD, SAME_CLAIM } from '../sql';
 import type { ClaimTable } from '../table/claimTable';
 
 /** One transition of a claim, as its history keeps it. */
@@ -87,7 +87,7 @@ export async function findClaims(table: ClaimTable, filter: ClaimFilter, limit: 
 export async function findClaimDetails(table: ClaimTable, identity: Identity): Promise<ClaimDetails | undefined> {
 	const [row] = await table.send({
 		writes: false,
-		text: `SELECT ${DETAIL_COLUMNS} FROM json_to_recordset($1::json) AS item(${KEY_RECORD}) JOIN ${table.name} AS claim ON ${SAME_CLAIM}`,
+		text: `SELECT ${DETAIL_COLUMNS} FROM ${itemsOf('$1', KEY_RECORD, 1)} JOIN ${table.name} AS claim ON ${SAME_CLAIM}`,
 		values: [JSON.stringify([keyOf(identity)])],
 	});
 	return row && detailsFrom(row);

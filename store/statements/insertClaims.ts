@@ -1,7 +1,7 @@
 import type { Doubt } from '../connection/connection';
 import { identityText } from '../identity';
 import { recordFrom, RECORD_COLUMNS, type ClaimRecord, type Operation, type Owner } from '../record';
-import { BOUNDED_WAIT, historyEntry, KEY_COLUMNS, KEY_RECORD, purgeAfter } from '../sql';
+import { BOUNDED_WAIT, historyEntry, itemsOf, KEY_COLUMNS, KEY_RECORD, purgeAfter } from '../sql';
 import type { ClaimTable } from '../table/claimTable';
 import { keyOf, opening, settingsOf, type ClaimRequest } from '../request';
 
@@ -18,6 +18,7 @@ export async function insertClaims(table: ClaimTable, operation: Operation, owne
 	const rows = await table.send({
 		writes: true,
 		separable: requests.length > 1,
+		prepare: requests.length === 1,
 		doubt,
 		text: `
 			INSERT INTO ${table.name} AS claim (
@@ -36,9 +37,12 @@ export async function insertClaims(table: ClaimTable, operation: Operation, owne
 				item.event_type, item.fingerprint, item.payload::json, item.payload_complete,
 				CASE WHEN $3 = 'completed' THEN clock_timestamp() END,
 				jsonb_build_array(${historyEntry({ state: '$3', version: '1', attempt: '$4::integer', workflow: '$7', execution: '$8', by: '$10', reason: `'first_delivery'`, reference: 'NULL' })})
-			FROM ${BOUNDED_WAIT}, json_to_recordset($2::json) AS item(
-				${KEY_RECORD}, owner_token text, event_type text, fingerprint text, payload text, payload_complete boolean,
-				lease_seconds integer, when_lease_expires text, max_attempts integer, retention_days integer)
+			FROM ${BOUNDED_WAIT}, ${itemsOf(
+				'$2',
+				`${KEY_RECORD}, owner_token text, event_type text, fingerprint text, payload text, payload_complete boolean,
+				lease_seconds integer, when_lease_expires text, max_attempts integer, retention_days integer`,
+				requests.length,
+			)}
 			ON CONFLICT (${KEY_COLUMNS}) DO NOTHING
 			RETURNING ${RECORD_COLUMNS}`,
 		values: [

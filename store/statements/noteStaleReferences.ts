@@ -1,7 +1,7 @@
 import type { Ownership } from '../handle';
 import type { Owner } from '../record';
 import { keyOf } from '../request';
-import { BOUNDED_WAIT, historyEntry, KEY_RECORD, SAME_CLAIM } from '../sql';
+import { BOUNDED_WAIT, historyEntry, itemsOf, KEY_RECORD, SAME_CLAIM } from '../sql';
 import type { ClaimTable } from '../table/claimTable';
 
 /** What a replaced owner says that it created. */
@@ -35,7 +35,7 @@ export async function noteStaleReferences(table: ClaimTable, caller: Owner, refe
 		text: `
 			UPDATE ${table.name} AS claim
 			   SET history = claim.history || ${entry}
-			  FROM ${BOUNDED_WAIT}, json_to_recordset($2::json) AS item(${KEY_RECORD}, version integer, reason text, reference text)
+			  FROM ${BOUNDED_WAIT}, ${itemsOf('$2', `${KEY_RECORD}, version integer, reason text, reference text`, references.length)}
 			 WHERE ${SAME_CLAIM}
 			   AND NOT claim.history @> jsonb_build_array(jsonb_build_object('version', item.version, 'reason', item.reason, 'reference', item.reference))`,
 		values: [

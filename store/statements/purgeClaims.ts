@@ -2,7 +2,7 @@ import type { Doubt } from '../connection/connection';
 import { identityText, type Identity } from '../identity';
 import { identityFrom } from '../record';
 import { keyOf } from '../request';
-import { BOUNDED_WAIT, KEY_COLUMNS, KEY_RECORD, SAME_CLAIM } from '../sql';
+import { BOUNDED_WAIT, itemsOf, KEY_COLUMNS, KEY_RECORD, SAME_CLAIM } from '../sql';
 import type { ClaimTable } from '../table/claimTable';
 import { deleteRefused } from './deleteRight';
 import { readClaims } from './readClaims';
@@ -24,9 +24,12 @@ export interface PurgeCount {
 /** Rows per statement, so that no statement holds many locks for long. */
 const BATCH = 1000;
 
-/** What no purge may touch is said here alone, and asked again by the DELETE itself: unfinished live claims, and finished ones within their retention. */
+/**
+ * What no purge may touch is said here alone, and asked again by the DELETE itself: unfinished live claims, and finished ones within their
+ * retention. As of the statement's beginning: with a clock that moves meanwhile the index on purge_after could not be used.
+ */
 const PURGEABLE: Readonly<Record<PurgeRequest['what'], string>> = {
-	pastRetention: `(claim.purge_after <= clock_timestamp() AND (claim.state = 'completed' OR claim.environment = 'test'))`,
+	pastRetention: `(claim.purge_after <= statement_timestamp() AND (claim.state = 'completed' OR claim.environment = 'test'))`,
 	allTests: `(claim.environment = 'test')`,
 };
 
@@ -71,7 +74,7 @@ async function remove(table: ClaimTable, purgeable: string, chosen: Identity[]):
 			text: `
 				WITH gone AS MATERIALIZED (
 					SELECT claim.ctid AS place
-					  FROM ${BOUNDED_WAIT}, json_to_recordset($2::json) AS item(${KEY_RECORD}) JOIN ${table.name} AS claim ON ${SAME_CLAIM}
+					  FROM ${BOUNDED_WAIT}, ${itemsOf('$2', KEY_RECORD, chosen.length)} JOIN ${table.name} AS claim ON ${SAME_CLAIM}
 					 WHERE ${purgeable} FOR UPDATE OF claim SKIP LOCKED)
 				DELETE FROM ${table.name} AS claim USING gone WHERE claim.ctid = gone.place AND ${purgeable}
 				RETURNING ${KEY_COLUMNS}`,

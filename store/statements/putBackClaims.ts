@@ -1,7 +1,7 @@
 import type { Ownership } from '../handle';
 import type { Owner } from '../record';
 import { keyOf } from '../request';
-import { BOUNDED_WAIT, historyEntry, KEY_RECORD, purgeAfter, SAME_CLAIM } from '../sql';
+import { BOUNDED_WAIT, historyEntry, itemsOf, KEY_RECORD, purgeAfter, SAME_CLAIM } from '../sql';
 import type { ClaimTable } from '../table/claimTable';
 
 /**
@@ -22,7 +22,7 @@ export async function putBackClaims(table: ClaimTable, owner: Owner, claims: Rea
 			       outcome_reason = $3, outcome_recorded_at = clock_timestamp(),
 			       purge_after = ${purgeAfter(`'retryable_failure'`, 'claim.environment', 'claim.retention_days')},
 			       history = claim.history || ${historyEntry({ state: `'retryable_failure'`, version: 'claim.version', attempt: 'greatest(claim.attempt - 1, 0)', workflow: '$4', execution: '$5', by: '$6', reason: `'put_back'`, reference: 'NULL' })}
-			  FROM ${BOUNDED_WAIT}, json_to_recordset($2::json) AS item(${KEY_RECORD}, owner_token text)
+			  FROM ${BOUNDED_WAIT}, ${itemsOf('$2', `${KEY_RECORD}, owner_token text`, claims.length)}
 			 WHERE ${SAME_CLAIM}
 			   AND claim.owner_token = item.owner_token
 			   AND claim.state IN ('processing', 'completed')`,

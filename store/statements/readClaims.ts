@@ -2,7 +2,7 @@ import { firstOfEach } from '../batches';
 import { identityText, type Identity } from '../identity';
 import { recordFrom, RECORD_COLUMNS, type ClaimRecord, type Owner } from '../record';
 import { keyOf } from '../request';
-import { KEY_RECORD, SAME_CLAIM } from '../sql';
+import { itemsOf, KEY_RECORD, SAME_CLAIM } from '../sql';
 import type { ClaimTable } from '../table/claimTable';
 
 /**
@@ -16,9 +16,10 @@ export async function readClaims(table: ClaimTable, identities: readonly Identit
 	const unique = firstOfEach(identities, identityText);
 	const rows = await table.send({
 		writes: false,
+		prepare: unique.length === 1,
 		text: `
 			SELECT ${RECORD_COLUMNS}
-			  FROM json_to_recordset($1::json) AS item(${KEY_RECORD})
+			  FROM ${itemsOf('$1', KEY_RECORD, unique.length)}
 			  JOIN ${table.name} AS claim ON ${SAME_CLAIM}`,
 		values: [JSON.stringify(unique.map(keyOf))],
 	});

@@ -4,7 +4,7 @@ import type { Ownership } from '../handle';
 import { identityText } from '../identity';
 import { recordFrom, RECORD_COLUMNS, type ClaimRecord, type Owner } from '../record';
 import { keyOf } from '../request';
-import { BOUNDED_WAIT, historyEntry, KEY_RECORD, purgeAfter, SAME_CLAIM } from '../sql';
+import { alsoHolds, BOUNDED_WAIT, historyEntry, itemsOf, KEY_RECORD, purgeAfter, SAME_CLAIM } from '../sql';
 import type { ClaimTable } from '../table/claimTable';
 
 /** What became of one claim, in the words of its current owner. */
@@ -33,17 +33,21 @@ export async function recordOutcomes(table: ClaimTable, outcome: OutcomeKind, ca
 	const rows = await table.send({
 		writes: true,
 		separable: requests.length > 1,
+		prepare: requests.length === 1,
 		doubt,
 		text: `
 			UPDATE ${table.name} AS claim
 			   SET ${SETTERS[outcome]}
-			  FROM ${BOUNDED_WAIT}, json_to_recordset($2::json) AS item(
-					${KEY_RECORD}, owner_token text, reference text, reason text, result text, keep_payload boolean,
-					retry_after double precision, lease_seconds integer),
+			  FROM ${BOUNDED_WAIT}, ${itemsOf(
+					'$2',
+					`${KEY_RECORD}, owner_token text, reference text, reason text, result text, keep_payload boolean,
+					retry_after double precision, lease_seconds integer`,
+					requests.length,
+				)},
 			       (SELECT $3::text AS instance_id, $4::text AS workflow_id, $5::text AS execution_id, $6::text AS node_id, $7::text AS node_name) AS caller
 			 WHERE ${SAME_CLAIM}
 			   AND claim.owner_token = item.owner_token
-			   AND claim.state IN (${STATES_THAT_ACCEPT[outcome].map((state) => `'${state}'`).join(', ')})
+			   AND ${alsoHolds(`claim.state IN (${STATES_THAT_ACCEPT[outcome].map((state) => `'${state}'`).join(', ')})`)}
 			   AND ${NOT_ALREADY_SO[outcome] ?? 'true'}
 			RETURNING ${RECORD_COLUMNS}`,
 		values: [

@@ -1,7 +1,7 @@
 import type { Doubt } from '../connection/connection';
 import type { SeenClaim } from '../handle';
 import type { State } from '../record';
-import { BOUNDED_WAIT, historyEntry, KEY_RECORD, purgeAfter, SAME_CLAIM } from '../sql';
+import { alsoHolds, BOUNDED_WAIT, historyEntry, itemsOf, KEY_RECORD, purgeAfter, SAME_CLAIM } from '../sql';
 import type { ClaimTable } from '../table/claimTable';
 import { keyOf } from '../request';
 import { DETAIL_COLUMNS, detailsFrom, type ClaimDetails } from './findClaims';
@@ -40,10 +40,10 @@ export async function resolveClaim(table: ClaimTable, request: ResolveRequest, d
 			       outcome_reference = $5, outcome_result = NULL, outcome_reason = $4, outcome_recorded_at = clock_timestamp(),
 			       purge_after = ${purgeAfter(`'${state}'`, 'claim.environment', 'claim.retention_days')},
 			       history = claim.history || ${entry}, ${extra}
-			  FROM ${BOUNDED_WAIT}, json_to_recordset($2::json) AS item(${KEY_RECORD}, owner_token text, version integer, state text)
+			  FROM ${BOUNDED_WAIT}, ${itemsOf('$2', `${KEY_RECORD}, owner_token text, version integer, state text`, 1)}
 			 WHERE ${SAME_CLAIM}
 			   AND claim.owner_token = item.owner_token AND claim.version = item.version AND claim.state = item.state
-			   AND claim.state <> 'completed'
+			   AND ${alsoHolds(`claim.state <> 'completed'`)}
 			RETURNING ${DETAIL_COLUMNS}`,
 		values: [JSON.stringify([{ ...keyOf(seen.identity), owner_token: seen.ownerToken, version: seen.version, state: seen.state }]), decidedBy, reason, reference, ownerToken],
 	});

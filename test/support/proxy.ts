@@ -15,7 +15,7 @@ export interface HeldMessage extends Interception {
 
 /**
  * A TCP line between a client and PostgreSQL that breaks on demand. Messages are picked by a text
- * that their bytes contain, such as `INSERT INTO`; each interception is used up by one message.
+ * that their bytes contain, such as `INSERT INTO`, or the prepared statement that they name; each interception is used up by one message.
  */
 export interface Proxy {
 	readonly host: string;
@@ -63,6 +63,9 @@ interface Order {
 	released: Promise<void>;
 }
 
+/** The name of a statement, followed by its text where it is prepared, or by something else where it is used. */
+const PREPARED = /(claim_[0-9a-f]{40})\0([^\0]*)/g;
+
 type Mode = { kind: 'forward' } | { kind: 'silent' } | { kind: 'delay'; milliseconds: number };
 
 /** Starts a proxy on a free port in front of `server`. */
@@ -74,9 +77,17 @@ export async function startProxy(server: { host: string; port: number }): Promis
 	/** What a silent network owes, in order. */
 	const kept: Array<() => void> = [];
 
-	/** Takes the order whose text ends in `chunk`; it may have begun in `before`. */
+	/** The texts of prepared statements, by name: later messages say the name only. */
+	const prepared = new Map<string, string>();
+	const preparedIn = (chunk: Buffer): Buffer[] =>
+		[...chunk.toString('latin1').matchAll(PREPARED)].map(([, name, text]) => {
+			if (text) prepared.set(name, text);
+			return Buffer.from(prepared.get(name) ?? '', 'latin1');
+		});
+
+	/** Takes the order whose text ends in `chunk`, or is that of a prepared statement that it names; it may have begun in `before`. */
 	const takeOrder = (before: Buffer, chunk: Buffer): Order | undefined => {
-		const seen = Buffer.concat([before, chunk]);
+		const seen = Buffer.concat([before, chunk, ...preparedIn(chunk)]);
 		const index = orders.findIndex(({ text }) => seen.includes(text, Math.max(0, before.length - text.length + 1)));
 		return index < 0 ? undefined : orders.splice(index, 1)[0];
 	};
