@@ -14,7 +14,8 @@ const senderNotices = PRESETS.flatMap((preset) =>
 const retentionNotices = PRESETS.flatMap((preset): INodeProperties[] => {
 	const days = windowInDays(preset) ?? 0;
 	if (days <= 1) return [];
-	const show = { provider: [preset.slug], 'options.retentionDays': [{ _cnd: { lt: days } }] };
+	// From the root, as `/` says: n8n before 2.41 takes any other path for a parameter that is still to come, waits for it in vain, and runs no workflow with this node.
+	const show = { provider: [preset.slug], '/options.retentionDays': [{ _cnd: { lt: days } }] };
 	return [{ displayName: retentionTooShort(preset), name: 'shortRetention', type: 'notice', default: '', displayOptions: { show } }];
 });
 

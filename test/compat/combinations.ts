@@ -6,7 +6,7 @@ export interface Combination {
 
 /** What is measured unless `npm run compat` is told otherwise. */
 export const COMBINATIONS: Combination[] = [
-	{ n8n: '1.123.81', node: 20 },
+	{ n8n: '1.123.81', node: 22 },
 	{ n8n: '2.0.3', node: 22 },
 	{ n8n: '2.41.1', node: 24 },
 ];

@@ -54,7 +54,9 @@ async function startSite(folder: string, installation: N8nInstallation, archive:
 
 	const n8nFolder = path.join(folder, 'n8n');
 	await installIntoN8n(archive, n8nFolder);
-	const n8n = await startN8n({ installation, folder: n8nFolder, database: await ensureDatabase(postgres, 'n8n'), ports, logFile: path.join(folder, 'n8n.log') });
+	// An n8n does not start if it is to leave out a module that it does not know, as what the sandbox leaves out; this one is in all that have modules.
+	const settings = { N8N_DISABLED_MODULES: 'insights' };
+	const n8n = await startN8n({ installation, folder: n8nFolder, database: await ensureDatabase(postgres, 'n8n'), ports, logFile: path.join(folder, 'n8n.log'), settings });
 	stops.push(async () => await n8n.stop());
 
 	const rest = new N8nRest(`http://127.0.0.1:${ports.n8n}`);

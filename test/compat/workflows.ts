@@ -4,7 +4,8 @@ import type { Site } from './site';
 
 /** Saves the workflow and activates it. */
 export async function publish({ rest }: Site, plan: WorkflowPlan): Promise<void> {
-	const { id, versionId } = await rest.post<{ id: string; versionId: string }>('/rest/workflows', buildWorkflow(plan));
+	// The first versions of n8n 2 want to be told that it is not active.
+	const { id, versionId } = await rest.post<{ id: string; versionId: string }>('/rest/workflows', { ...buildWorkflow(plan), active: false });
 	try {
 		await rest.post(`/rest/workflows/${id}/activate`, { versionId });
 	} catch (error) {
