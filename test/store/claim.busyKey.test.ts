@@ -187,7 +187,7 @@ test('two batches of the same keys in opposite orders do not wait for each other
 test.each([1, 5])('twenty copies of a held key and twenty other deliveries, %d connections: only the copies are busy', async (maxConnections) => {
 	const held = aRequest();
 	await hold(held);
-	const narrow = openClaimStore(settingsFor(database, { maxConnections, timeoutMs: 2000 }));
+	const narrow = openClaimStore(settingsFor(database, { maxConnections, timeoutMs: 5000 }));
 	const copies = Array.from({ length: 20 }, async () => (await claim([aCopyOf(held)], narrow))[0]);
 	const others = Array.from({ length: 20 }, async () => (await claim([aRequest()], narrow))[0]);
 	expect((await Promise.all(others)).map(inShort)).toEqual(others.map(() => 'new first_delivery'));
