@@ -46,6 +46,13 @@ describe.each(['session', 'transaction', 'statement'] as const)('pool_mode = %s'
 		expect(tally(said)).toEqual({ 'duplicate in_progress': 49, 'new first_delivery': 1 });
 	});
 
+	test('what one process has prepared another meets in its session: each claims on', async () => {
+		const stores = [1, 2].map(() => through.store({ maxConnections: 2 }));
+		const said: string[] = [];
+		for (let n = 0; n < 20; n++) said.push(...(await claim([aRequest()], stores[n % 2])));
+		expect(tally(said)).toEqual({ 'new first_delivery': 20 });
+	});
+
 	test('a batch with copies in it: each item gets its verdict', async () => {
 		const requests = Array.from({ length: 600 }, () => aRequest());
 		const said = await claim([...requests, ...requests.map((request) => aCopyOf(request))], through.store());
