@@ -11,7 +11,7 @@ let store: Credential;
 let close: () => Promise<void>;
 
 beforeAll(async () => {
-	({ workbench, proxy, store, close } = await openRig(1000));
+	({ workbench, proxy, store, close } = await openRig(2000));
 	await workbench.clear();
 });
 afterEach(async () => {
@@ -52,7 +52,7 @@ describe.each(Object.entries(BREAKS))('the first claim on an empty database: %s'
 
 	test.each(['BEGIN', 'pg_advisory_xact_lock', 'CREATE TABLE', 'COMMENT ON TABLE', 'COMMIT'])('of %s: unreachable, nothing is claimed, and the next delivery is new', async (statement) => {
 		const broken = breakAt(proxy, statement);
-		const credential = empty.credential({ port: proxy.port, timeoutMs: 500 });
+		const credential = empty.credential({ port: proxy.port, timeoutMs: 2000 });
 		const [said] = await Promise.all([claim(empty, credential, ['a', 'b']), broken.happened]);
 		expect(said).toEqual(['error store_unreachable 503', 'error store_unreachable 503']);
 		expect(await empty.rows()).toEqual([]);
