@@ -19,12 +19,12 @@ import { until } from './support/until';
 
 const SECONDS_TO_START = 300;
 /** Few, for the time's sake: 1,000 take some five minutes. */
-const DELIVERIES = Number(process.env.QUEUE_DELIVERIES ?? 100);
+const DELIVERIES = Number(process.env.QUEUE_DELIVERIES ?? 60);
 const COPIES = 3;
 const DELIVERIES_AT_ONCE = 4;
 
 const SEED = Number(process.env.QUEUE_SEED ?? Date.now() % 1_000_000_000);
-const KILLS = Number(process.env.QUEUE_KILLS ?? 3);
+const KILLS = Number(process.env.QUEUE_KILLS ?? 2);
 /** Sent before each kill, about as much as the workers get done in some seconds. */
 const STORED_PER_KILL = 30;
 const PACE_MS = 50;

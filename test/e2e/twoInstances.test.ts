@@ -18,6 +18,8 @@ import { claimRecoveryTrigger, completeClaim, idempotentClaim, node, webhook, ty
  * Two n8n that know nothing of each other work off one claim store. Both poll at the same seconds of the clock, for as
  * long as something is due, and the store is slow, so that their looks overlap. What they emit is noted by a server of
  * this test, past the claim table.
+ *
+ *   TWO_INSTANCES_CLAIMS=1000 npm run test:e2e -- twoInstances   more of it
  */
 
 const SOURCE = `two-instances-${randomUUID().slice(0, 8)}`;
@@ -27,10 +29,14 @@ const LIMIT = 20;
 const LEASE_SECONDS = 3600;
 const SECONDS_TO_START = 300;
 const SECONDS_TO_RECOVER = 600;
-const LEAST_MEETINGS = 5;
+const LEAST_MEETINGS = 2;
+
+/** Few, for the time's sake: 1,000 take some two minutes. */
+const CLAIMS = Number(process.env.TWO_INSTANCES_CLAIMS ?? 300);
 
 interface Kind {
-	count: number;
+	/** Of all claims. */
+	share: number;
 	/** What somebody who broke off has left in the row; without it, the row is as the inbox stored it. */
 	left?: string;
 	/** How the claim is emitted until it is completed: it fails without effect each time but the last. */
@@ -41,15 +47,15 @@ const BEGUN = 'version = 2, attempt = 1';
 const LEFT_BEHIND = `state = 'processing', ${LEASE_OVER}`;
 
 const KINDS: Record<string, Kind> = {
-	received: { count: 450, emitted: ['ready, received, version 2, attempt 1'] },
-	failsOnce: { count: 50, emitted: ['ready, received, version 2, attempt 1', 'ready, retry, version 3, attempt 2'] },
-	retryIsDue: { count: 200, left: `${BEGUN}, state = 'retryable_failure', ${RETRY_DUE}`, emitted: ['ready, retry, version 3, attempt 2'] },
-	takeOver: { count: 100, left: `${BEGUN}, ${LEFT_BEHIND}, when_lease_expires = 'takeOver'`, emitted: ['ready, lease_expired, version 3, attempt 2'] },
-	leaseOver: { count: 150, left: `${BEGUN}, ${LEFT_BEHIND}`, emitted: ['reconcile, outcome_uncertain, version 3, attempt 1'] },
-	notDone: { count: 50, left: `${BEGUN}, state = 'outcome_uncertain'`, emitted: ['reconcile, outcome_uncertain, version 3, attempt 1', 'ready, retry, version 4, attempt 2'] },
+	received: { share: 0.45, emitted: ['ready, received, version 2, attempt 1'] },
+	failsOnce: { share: 0.05, emitted: ['ready, received, version 2, attempt 1', 'ready, retry, version 3, attempt 2'] },
+	retryIsDue: { share: 0.2, left: `${BEGUN}, state = 'retryable_failure', ${RETRY_DUE}`, emitted: ['ready, retry, version 3, attempt 2'] },
+	takeOver: { share: 0.1, left: `${BEGUN}, ${LEFT_BEHIND}, when_lease_expires = 'takeOver'`, emitted: ['ready, lease_expired, version 3, attempt 2'] },
+	leaseOver: { share: 0.15, left: `${BEGUN}, ${LEFT_BEHIND}`, emitted: ['reconcile, outcome_uncertain, version 3, attempt 1'] },
+	notDone: { share: 0.05, left: `${BEGUN}, state = 'outcome_uncertain'`, emitted: ['reconcile, outcome_uncertain, version 3, attempt 1', 'ready, retry, version 4, attempt 2'] },
 };
 
-const DELIVERIES = Object.entries(KINDS).flatMap(([kind, { count }]) => Array.from({ length: count }, (_, number) => `${kind}-${String(number).padStart(3, '0')}`));
+const DELIVERIES = Object.entries(KINDS).flatMap(([kind, { share }]) => Array.from({ length: Math.round(CLAIMS * share) }, (_, number) => `${kind}-${String(number).padStart(3, '0')}`));
 const emittedOf = (deliveryId: string) => KINDS[deliveryId.split('-')[0]].emitted;
 
 interface Emission {
