@@ -24,9 +24,11 @@ const COPIES = 3;
 const DELIVERIES_AT_ONCE = 4;
 
 const SEED = Number(process.env.QUEUE_SEED ?? Date.now() % 1_000_000_000);
-const KILLS = Number(process.env.QUEUE_KILLS ?? 2);
+const KILLS = Number(process.env.QUEUE_KILLS ?? 3);
 /** Sent before each kill, about as much as the workers get done in some seconds. */
 const STORED_PER_KILL = 30;
+/** More kills, should none of them have met a worker at work. */
+const MORE_KILLS = 7;
 const PACE_MS = 50;
 /** When a worker is killed, counted from when something of that has been done. */
 const KILLED_AFTER_MS = { min: 0, max: 1_500 };
@@ -94,7 +96,8 @@ test(`workers killed under load: one lead of each delivery to the inbox, or a pe
 	const kills: string[] = [];
 	let workCutOff = 0;
 	let repeats = 0;
-	for (const [turn, ms] of fc.sample(fc.integer(KILLED_AFTER_MS), { seed: SEED, numRuns: KILLS }).entries()) {
+	for (const [turn, ms] of fc.sample(fc.integer(KILLED_AFTER_MS), { seed: SEED, numRuns: KILLS + MORE_KILLS }).entries()) {
+		if (turn >= KILLS && workCutOff > 0) break;
 		const doneBefore = (await states()).completed ?? 0;
 		const more = Array.from({ length: STORED_PER_KILL }, () => newEvent());
 		deliveries.push(...more);
