@@ -25,9 +25,12 @@ export interface Batch<Item, Answer> {
 	failed: (error: ClaimError) => Answer;
 }
 
-/** The answers, in the order of the items. Never throws: what fails is the answer of the items that it concerns. */
-export async function answerEach<Item, Answer>(items: readonly Item[], batch: Batch<Item, Answer>): Promise<Answer[]> {
-	const answers = new Map<Item, Answer>();
+/**
+ * The answers, in the order of the items. Never throws: what fails is the answer of the items that it concerns.
+ *
+ * @param answers gets each answer as soon as it is known
+ */
+export async function answerEach<Item, Answer>(items: readonly Item[], batch: Batch<Item, Answer>, answers: Map<Item, Answer>): Promise<Answer[]> {
 	for (const portion of portions(items, batch)) await answerPortion(batch, portion, answers, { inDoubt: false });
 	return items.map((item) => answers.get(item) ?? batch.failed(asClaimError(undefined)));
 }

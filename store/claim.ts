@@ -1,10 +1,10 @@
-import { answerEach, firstOfEach } from './batches';
+import { answerEach, firstOfEach, type Batch } from './batches';
 import type { Doubt } from './connection/connection';
 import { decideClaim, duplicateOfLive, type ClaimChange, type ClaimDecision, type DuplicateReason } from './decisions';
 import { ClaimError, IF_IT_STAYS_SO, invalidSetting, outcomeUnknown, storedDifferently } from './errors';
 import { identityText, type Identity } from './identity';
-import type { ClaimReason, ClaimRecord, Operation, Owner } from './record';
-import type { ClaimRequest } from './request';
+import type { ClaimReason, ClaimRecord } from './record';
+import type { ClaimCall, ClaimRequest } from './request';
 import { changeClaims } from './statements/changeClaims';
 import { insertClaims } from './statements/insertClaims';
 import { readClaims } from './statements/readClaims';
@@ -25,89 +25,91 @@ const MAX_VAIN_ROUNDS = 6;
 /**
  * Claims deliveries: each gets exactly one answer, in input order; a repeat inside the list meets the first one's
  * record. Never throws: what fails is the answer of the items that it concerns.
+ *
+ * @param answers gets each answer as soon as it is known
  */
-export async function claimDeliveries(table: ClaimTable, operation: Operation, owner: Owner, requests: readonly ClaimRequest[]): Promise<ClaimAnswer[]> {
-	return await answerEach<ClaimRequest, ClaimAnswer>(requests, {
+export async function claimDeliveries(table: ClaimTable, calls: readonly ClaimCall[], answers = new Map<ClaimCall, ClaimAnswer>()): Promise<ClaimAnswer[]> {
+	const batch: Batch<ClaimCall, ClaimAnswer> = {
 		key: identityOf,
-		characters: ({ payload }) => payload.json?.length ?? 0,
+		characters: ({ request }) => request.payload.json?.length ?? 0,
 		// Half, so that other keys are not kept waiting by those that wait for a lock.
 		parallel: Math.floor(table.connection.settings.maxConnections / 2),
-		together: async (portion, answers, doubt) => await claimTogether({ table, operation, owner, answers, doubt }, portion),
+		together: async (portion, found, doubt) => await claimTogether({ table, answers: found, doubt }, portion),
 		failed: asError,
-	});
+	};
+	return await answerEach(calls, batch, answers);
 }
 
-function identityOf(request: ClaimRequest): string {
+function identityOf({ request }: ClaimCall): string {
 	return identityText(request.identity);
 }
 
 interface Work {
 	table: ClaimTable;
-	operation: Operation;
-	owner: Owner;
-	answers: Map<ClaimRequest, ClaimAnswer>;
+	answers: Map<ClaimCall, ClaimAnswer>;
 	doubt: Doubt;
 }
 
-async function claimTogether(work: Work, portion: readonly ClaimRequest[]): Promise<void> {
-	const { table, operation, owner, answers, doubt } = work;
+async function claimTogether(work: Work, portion: readonly ClaimCall[]): Promise<void> {
+	const { table, answers, doubt } = work;
 	let open = await withoutLiveTwins(work, portion);
 	const missing = new Set(open);
 
 	for (let vain = 0; open.length > 0 && vain < MAX_VAIN_ROUNDS; ) {
 		const before = answers.size;
 		// Insert what no record was seen of: at first everything, later what was purged in between.
-		const sent = firstOfEach(open.filter((request) => missing.has(request)), identityOf);
-		const inserted = await insertClaims(table, operation, owner, sent, doubt);
-		for (const request of sent) {
-			const record = inserted.get(identityOf(request));
-			if (record) answers.set(request, isOurs(record, request) ? { verdict: 'new', reason: 'first_delivery', record, payloadChanged: null } : asError(storedDifferently('this claim')));
+		const sent = firstOfEach(open.filter((call) => missing.has(call)), identityOf);
+		const inserted = await insertClaims(table, sent, doubt);
+		for (const call of sent) {
+			const record = inserted.get(identityOf(call));
+			if (record) answers.set(call, isOurs(record, call) ? { verdict: 'new', reason: 'first_delivery', record, payloadChanged: null } : asError(storedDifferently('this claim')));
 		}
-		open = open.filter((request) => !answers.has(request));
+		open = open.filter((call) => !answers.has(call));
 
-		const records = await readClaims(table, open.map(({ identity }) => identity));
+		const records = await readClaims(table, open.map(({ request }) => request.identity));
 		missing.clear();
 		const changes = new Map<ClaimChange, Array<Pending>>();
 		const moving = new Set<string>();
-		for (const request of open) {
+		for (const call of open) {
 			// A repeat meets what its predecessor has made of the record.
-			if (moving.has(identityOf(request))) continue;
-			const record = records.get(identityOf(request));
+			if (moving.has(identityOf(call))) continue;
+			const record = records.get(identityOf(call));
 			if (record === undefined) {
-				missing.add(request);
+				missing.add(call);
 				continue;
 			}
+			const { operation, owner, request } = call;
 			const decision = decideClaim(record, { operation, ownerToken: request.ownerToken, owner, takenAnewEachRun: request.takenAnewEachRun });
 			const startsOver = decision.verdict !== 'misuse' && decision.change === 'startOver';
-			if (!startsOver && refuseMismatch(record, request, answers)) continue;
+			if (!startsOver && refuseMismatch(record, call, answers)) continue;
 			const payloadChanged = startsOver ? null : comparePayload(record, request);
 			if (decision.verdict !== 'misuse' && decision.change !== null) {
-				const pending = { seen: record, request, decision, payloadChanged };
+				const pending = { seen: record, call, decision, payloadChanged };
 				changes.set(decision.change, [...(changes.get(decision.change) ?? []), pending]);
-				moving.add(identityOf(request));
+				moving.add(identityOf(call));
 			} else {
-				answers.set(request, answerOf(decision, record, payloadChanged));
+				answers.set(call, answerOf(decision, record, payloadChanged));
 			}
 		}
 		for (const [change, pending] of changes) {
-			const changed = await changeClaims(table, change, { operation, owner, doubt }, pending);
-			for (const { seen, request, decision, payloadChanged } of pending) {
+			const changed = await changeClaims(table, change, pending, doubt);
+			for (const { seen, call, decision, payloadChanged } of pending) {
 				const record = changed.get(seen.ownerToken);
-				if (record) answers.set(request, decision.verdict !== 'new' || isOurs(record, request) ? answerOf(decision, record, payloadChanged) : asError(storedDifferently('this claim')));
+				if (record) answers.set(call, decision.verdict !== 'new' || isOurs(record, call) ? answerOf(decision, record, payloadChanged) : asError(storedDifferently('this claim')));
 			}
 		}
-		open = open.filter((request) => !answers.has(request));
+		open = open.filter((call) => !answers.has(call));
 		vain = answers.size > before ? 0 : vain + 1;
 	}
-	for (const request of open) {
-		const error = doubt.inDoubt ? outcomeUnknown() : missing.has(request) ? swallowed() : movedTooOften();
-		answers.set(request, asError(error));
+	for (const call of open) {
+		const error = doubt.inDoubt ? outcomeUnknown() : missing.has(call) ? swallowed() : movedTooOften();
+		answers.set(call, asError(error));
 	}
 }
 
 /** Whether the row that the database showed is this run's: its identity byte for byte, with its token. */
-function isOurs(record: ClaimRecord, request: ClaimRequest): boolean {
-	return record.ownerToken === request.ownerToken && identityText(record.identity) === identityOf(request);
+function isOurs(record: ClaimRecord, call: ClaimCall): boolean {
+	return record.ownerToken === call.request.ownerToken && identityText(record.identity) === identityOf(call);
 }
 
 function asError(error: ClaimError): ClaimAnswer {
@@ -116,22 +118,22 @@ function asError(error: ClaimError): ClaimAnswer {
 
 interface Pending {
 	seen: ClaimRecord;
-	request: ClaimRequest;
+	call: ClaimCall;
 	decision: ClaimDecision;
 	payloadChanged: boolean | null;
 }
 
 /** A test claim of an identity with a live record is a duplicate of that; what was done live is not done again. */
-async function withoutLiveTwins({ table, answers }: Work, portion: readonly ClaimRequest[]): Promise<ClaimRequest[]> {
-	const liveTwin = ({ identity }: ClaimRequest): Identity => ({ ...identity, environment: 'live' });
-	const asking = portion.filter((request) => request.identity.environment === 'test' && !request.takenAnewEachRun);
+async function withoutLiveTwins({ table, answers }: Work, portion: readonly ClaimCall[]): Promise<ClaimCall[]> {
+	const liveTwin = ({ request: { identity } }: ClaimCall): Identity => ({ ...identity, environment: 'live' });
+	const asking = portion.filter(({ request }) => request.identity.environment === 'test' && !request.takenAnewEachRun);
 	const records = await readClaims(table, asking.map(liveTwin));
-	for (const request of asking) {
-		const record = records.get(identityText(liveTwin(request)));
-		if (record === undefined || refuseMismatch(record, request, answers)) continue;
-		answers.set(request, { verdict: 'duplicate', reason: duplicateOfLive(record), record, payloadChanged: comparePayload(record, request) });
+	for (const call of asking) {
+		const record = records.get(identityText(liveTwin(call)));
+		if (record === undefined || refuseMismatch(record, call, answers)) continue;
+		answers.set(call, { verdict: 'duplicate', reason: duplicateOfLive(record), record, payloadChanged: comparePayload(record, call.request) });
 	}
-	return portion.filter((request) => !answers.has(request));
+	return portion.filter((call) => !answers.has(call));
 }
 
 function answerOf(decision: ClaimDecision, record: ClaimRecord, payloadChanged: boolean | null): ClaimAnswer {
@@ -142,10 +144,10 @@ function answerOf(decision: ClaimDecision, record: ClaimRecord, payloadChanged: 
 }
 
 /** Where another content under a known ID is an error, says so; decided before anything is written. */
-function refuseMismatch(record: ClaimRecord, request: ClaimRequest, answers: Work['answers']): boolean {
-	const payloadChanged = comparePayload(record, request);
-	if (payloadChanged !== true || request.payloadMismatch !== 'operationalError') return false;
-	answers.set(request, { verdict: 'error', error: payloadMismatch(), record, payloadChanged });
+function refuseMismatch(record: ClaimRecord, call: ClaimCall, answers: Work['answers']): boolean {
+	const payloadChanged = comparePayload(record, call.request);
+	if (payloadChanged !== true || call.request.payloadMismatch !== 'operationalError') return false;
+	answers.set(call, { verdict: 'error', error: payloadMismatch(), record, payloadChanged });
 	return true;
 }
 

@@ -3,34 +3,44 @@ import { Connection } from './connection/connection';
 import { settingsKey, type ConnectionSettings } from './connection/settings';
 import type { OpenLine } from './connection/tunnel';
 import type { OutcomeKind } from './decisions';
+import { Gathering } from './gathering';
 import type { Ownership } from './handle';
 import type { Identity } from './identity';
 import { settleClaims, type OutcomeAnswer } from './outcome';
 import type { ClaimRecord, Operation, Owner } from './record';
-import type { ClaimRequest } from './request';
+import type { ClaimCall, ClaimRequest } from './request';
 import { decide, type Decision, type ResolveAnswer } from './resolve';
 import { testStore, type SelfTest } from './selfTest';
 import { findClaimDetails, findClaims, type ClaimDetails, type ClaimFilter } from './statements/findClaims';
 import { countPurgeable, purgeClaims, type PurgeCount, type PurgeRequest } from './statements/purgeClaims';
 import { putBackClaims } from './statements/putBackClaims';
 import { readClaimsOfExecution } from './statements/readClaims';
-import type { OutcomeRequest } from './statements/recordOutcomes';
+import type { OutcomeCall, OutcomeRequest } from './statements/recordOutcomes';
 import { summarizeClaims, type ClaimCount } from './statements/summarizeClaims';
 import { takeDueClaims, type RecoveredClaim, type RecoveryRequest } from './statements/takeDueClaims';
 import { ClaimTable } from './table/claimTable';
 
 /** Everything that can be done to claims. One instance serves all executions of a process that use one credential. */
 export class ClaimStore {
-	constructor(private readonly table: ClaimTable) {}
+	private readonly claims: Gathering<ClaimCall, ClaimAnswer>;
+	private readonly outcomes = new Map<OutcomeKind, Gathering<OutcomeCall, OutcomeAnswer>>();
+
+	constructor(private readonly table: ClaimTable) {
+		this.claims = new Gathering(async (calls, answers) => await claimDeliveries(table, calls, answers));
+	}
 
 	/** See `claimDeliveries`; never throws. */
 	async claim(operation: Operation, owner: Owner, requests: readonly ClaimRequest[]): Promise<ClaimAnswer[]> {
-		return await claimDeliveries(this.table, operation, owner, requests);
+		return await this.claims.answer(requests.map((request) => ({ operation, owner, request })));
 	}
 
 	/** See `settleClaims`; never throws. */
 	async settle(outcome: OutcomeKind, caller: Owner, requests: readonly OutcomeRequest[]): Promise<OutcomeAnswer[]> {
-		return await settleClaims(this.table, outcome, caller, requests);
+		const gathering = this.outcomes.get(outcome) ?? new Gathering(async (calls, answers) => await settleClaims(this.table, outcome, calls, answers));
+		this.outcomes.set(outcome, gathering);
+		// Where nothing was to be done, nothing was created.
+		const asked = outcome === 'noActionNeeded' ? requests.map((request) => ({ ...request, reference: null })) : requests;
+		return await gathering.answer(asked.map((request) => ({ caller, request })));
 	}
 
 	/** See `putBackClaims`. @throws ClaimError */

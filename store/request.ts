@@ -1,6 +1,6 @@
 import type { Identity } from './identity';
 import type { StoredPayload } from './payload';
-import type { LeasePolicy, Operation, State } from './record';
+import type { LeasePolicy, Operation, Owner, State } from './record';
 
 /** One delivery that asks to be claimed. */
 export interface ClaimRequest {
@@ -23,6 +23,13 @@ export interface ClaimRequest {
 	readonly takenAnewEachRun: boolean;
 }
 
+/** A request, and who makes it for what. */
+export interface ClaimCall {
+	readonly operation: Operation;
+	readonly owner: Owner;
+	readonly request: ClaimRequest;
+}
+
 /** State and attempt in which a new ownership begins. */
 export function opening(operation: Operation): { state: State; attempt: 0 | 1 } {
 	if (operation === 'receive') return { state: 'received', attempt: 0 };
@@ -35,8 +42,27 @@ export function keyOf(identity: Identity) {
 	return { delivery_id: deliveryId, source, account, action, environment };
 }
 
-/** The settings that a new ownership writes, as columns of a statement's JSON parameter. */
-export function settingsOf(request: ClaimRequest) {
+/** Who does something, as columns of a statement's JSON parameter: see `OWNER_RECORD`. */
+export function ownerOf({ instanceId, workflowId, executionId, nodeId, nodeName }: Owner) {
+	return { instance_id: instanceId, workflow_id: workflowId, execution_id: executionId, node_id: nodeId, node_name: nodeName };
+}
+
+/** What a new ownership writes, as columns of a statement's JSON parameter: see `OWNERSHIP_RECORD`. */
+export function ownershipOf({ operation, owner, request }: ClaimCall) {
+	return {
+		...opening(operation),
+		operation,
+		...ownerOf(owner),
+		owner_token: request.ownerToken,
+		event_type: request.eventType,
+		fingerprint: request.fingerprint,
+		payload: request.payload.json,
+		payload_complete: request.payload.complete,
+		...settingsOf(request),
+	};
+}
+
+function settingsOf(request: ClaimRequest) {
 	return {
 		lease_seconds: request.leaseSeconds,
 		when_lease_expires: request.whenLeaseExpires,

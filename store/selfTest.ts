@@ -27,19 +27,23 @@ const RETENTION_DAYS = 1;
 export async function testStore(table: ClaimTable, owner: Owner): Promise<SelfTest> {
 	const identity: Identity = { deliveryId: randomUUID(), source: 'self-test', account: '', action: 'n8n-nodes-idempotent-claim', environment: 'test' };
 	const claimOnce = async () =>
-		await claimDeliveries(table, 'deduplicate', owner, [
+		await claimDeliveries(table, [
 			{
-				identity,
-				ownerToken: randomUUID(),
-				eventType: null,
-				fingerprint: null,
-				payloadMismatch: 'knownDuplicate',
-				payload: NO_PAYLOAD,
-				leaseSeconds: 1,
-				whenLeaseExpires: 'outcomeUncertain',
-				maxAttempts: 1,
-				retentionDays: RETENTION_DAYS,
-				takenAnewEachRun: false,
+				operation: 'deduplicate',
+				owner,
+				request: {
+					identity,
+					ownerToken: randomUUID(),
+					eventType: null,
+					fingerprint: null,
+					payloadMismatch: 'knownDuplicate',
+					payload: NO_PAYLOAD,
+					leaseSeconds: 1,
+					whenLeaseExpires: 'outcomeUncertain',
+					maxAttempts: 1,
+					retentionDays: RETENTION_DAYS,
+					takenAnewEachRun: false,
+				},
 			},
 		]);
 	const answers = (await Promise.all(Array.from({ length: CLAIMS }, claimOnce))).flat();

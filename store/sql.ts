@@ -8,6 +8,14 @@ export const KEY_COLUMNS = 'delivery_id, source, account, action, environment';
 /** The key columns as a column list of json_to_recordset. */
 export const KEY_RECORD = 'delivery_id text, source text, account text, action text, environment text';
 
+/** The columns of `ownerOf`, of json_to_recordset. */
+export const OWNER_RECORD = 'instance_id text, workflow_id text, execution_id text, node_id text, node_name text';
+
+/** The columns of `ownershipOf`, of json_to_recordset. */
+export const OWNERSHIP_RECORD = `state text, attempt integer, operation text, ${OWNER_RECORD}, owner_token text,
+	event_type text, fingerprint text, payload text, payload_complete boolean,
+	lease_seconds integer, when_lease_expires text, max_attempts integer, retention_days integer`;
+
 /** Joins the table alias `claim` to the recordset alias `item` by the primary key. */
 export const SAME_CLAIM =
 	'claim.delivery_id = item.delivery_id AND claim.source = item.source AND claim.account = item.account' +

@@ -1,21 +1,14 @@
 import type { Doubt } from '../connection/connection';
 import type { ClaimChange } from '../decisions';
-import { recordFrom, RECORD_COLUMNS, type ClaimRecord, type Operation, type Owner } from '../record';
-import { keyOf, opening, settingsOf, type ClaimRequest } from '../request';
-import { alsoHolds, BOUNDED_WAIT, historyEntry, itemsOf, KEY_RECORD, purgeAfter, SAME_CLAIM } from '../sql';
+import { recordFrom, RECORD_COLUMNS, type ClaimRecord } from '../record';
+import { keyOf, ownershipOf, type ClaimCall } from '../request';
+import { alsoHolds, BOUNDED_WAIT, historyEntry, itemsOf, KEY_RECORD, OWNERSHIP_RECORD, purgeAfter, SAME_CLAIM } from '../sql';
 import type { ClaimTable } from '../table/claimTable';
-
-/** Which operation, and on whose behalf. */
-export interface ChangeContext {
-	operation: Operation;
-	owner: Owner;
-	doubt: Doubt;
-}
 
 /** What the decision was made on, and for whom. */
 export interface ChangeOfClaim {
 	seen: ClaimRecord;
-	request: ClaimRequest;
+	call: ClaimCall;
 }
 
 /**
@@ -25,8 +18,7 @@ export interface ChangeOfClaim {
  * @returns the records that were changed, by the owner token that they had before; the others have moved
  * @throws ClaimError
  */
-export async function changeClaims(table: ClaimTable, change: ClaimChange, context: ChangeContext, changes: readonly ChangeOfClaim[]): Promise<Map<string, ClaimRecord>> {
-	const { owner, operation, doubt } = context;
+export async function changeClaims(table: ClaimTable, change: ClaimChange, changes: readonly ChangeOfClaim[], doubt: Doubt): Promise<Map<string, ClaimRecord>> {
 	const rows = await table.send({
 		writes: true,
 		separable: changes.length > 1,
@@ -35,42 +27,21 @@ export async function changeClaims(table: ClaimTable, change: ClaimChange, conte
 		text: `
 			UPDATE ${table.name} AS claim
 			   SET ${SETTERS[change]}
-			  FROM ${BOUNDED_WAIT}, ${itemsOf(
-					'$2',
-					`${KEY_RECORD}, seen_token text, seen_version integer, seen_state text,
-					owner_token text, event_type text, fingerprint text, payload text, payload_complete boolean,
-					lease_seconds integer, when_lease_expires text, max_attempts integer, retention_days integer`,
-					changes.length,
-				)},
-			       (SELECT $3::text AS state, $4::integer AS attempt, $5::text AS operation, $6::text AS instance_id,
-					$7::text AS workflow_id, $8::text AS execution_id, $9::text AS node_id, $10::text AS node_name) AS run
+			  FROM ${BOUNDED_WAIT}, ${itemsOf('$2', `${KEY_RECORD}, seen_token text, seen_version integer, seen_state text, ${OWNERSHIP_RECORD}`, changes.length)}
 			 WHERE ${SAME_CLAIM}
 			   AND claim.owner_token = item.seen_token AND claim.version = item.seen_version AND claim.state = item.seen_state
 			   AND ${alsoHolds(STILL_SO[change])}
 			RETURNING item.seen_token, ${RECORD_COLUMNS}`,
 		values: [
 			JSON.stringify(
-				changes.map(({ seen, request }) => ({
+				changes.map(({ seen, call }) => ({
 					...keyOf(seen.identity),
 					seen_token: seen.ownerToken,
 					seen_version: seen.version,
 					seen_state: seen.state,
-					owner_token: request.ownerToken,
-					event_type: request.eventType,
-					fingerprint: request.fingerprint,
-					payload: request.payload.json,
-					payload_complete: request.payload.complete,
-					...settingsOf(request),
+					...ownershipOf(call),
 				})),
 			),
-			opening(operation).state,
-			opening(operation).attempt,
-			operation,
-			owner.instanceId,
-			owner.workflowId,
-			owner.executionId,
-			owner.nodeId,
-			owner.nodeName,
 		],
 	});
 	return new Map(rows.map((row) => [row.seen_token ?? '', recordFrom(row)]));
@@ -89,21 +60,21 @@ const STILL_SO: Readonly<Record<ClaimChange, string>> = {
 
 const NEW_OWNER = `
 	owner_token = item.owner_token, version = claim.version + 1,
-	owner_instance_id = run.instance_id, owner_workflow_id = run.workflow_id, owner_execution_id = run.execution_id,
-	owner_node_id = run.node_id, owner_node_name = run.node_name, resolved_by = NULL,
+	owner_instance_id = item.instance_id, owner_workflow_id = item.workflow_id, owner_execution_id = item.execution_id,
+	owner_node_id = item.node_id, owner_node_name = item.node_name, resolved_by = NULL,
 	lease_seconds = item.lease_seconds, when_lease_expires = item.when_lease_expires,
 	max_attempts = item.max_attempts, retention_days = item.retention_days,
-	lease_expires_at = CASE WHEN run.state = 'processing' THEN clock_timestamp() + make_interval(secs => item.lease_seconds) END,
+	lease_expires_at = CASE WHEN item.state = 'processing' THEN clock_timestamp() + make_interval(secs => item.lease_seconds) END,
 	retry_at = NULL, outcome_reference = NULL, outcome_result = NULL, outcome_reason = NULL,
-	outcome_recorded_at = CASE WHEN run.state = 'completed' THEN clock_timestamp() END,
-	state = run.state, updated_at = clock_timestamp(),
-	purge_after = ${purgeAfter('run.state', 'claim.environment', 'item.retention_days')}`;
+	outcome_recorded_at = CASE WHEN item.state = 'completed' THEN clock_timestamp() END,
+	state = item.state, updated_at = clock_timestamp(),
+	purge_after = ${purgeAfter('item.state', 'claim.environment', 'item.retention_days')}`;
 
 /** Why a record that was seen in a state is taken over. */
 const TAKE_OVER_REASON = `CASE claim.state WHEN 'received' THEN 'received' WHEN 'retryable_failure' THEN 'retry' ELSE 'lease_expired' END`;
 
 function entry(parts: { state: string; version: string; attempt: string; reason: string }): string {
-	return `claim.history || ${historyEntry({ ...parts, workflow: 'run.workflow_id', execution: 'run.execution_id', by: 'run.node_name', reference: 'NULL' })}`;
+	return `claim.history || ${historyEntry({ ...parts, workflow: 'item.workflow_id', execution: 'item.execution_id', by: 'item.node_name', reference: 'NULL' })}`;
 }
 
 const SETTERS: Readonly<Record<ClaimChange, string>> = {
@@ -116,16 +87,16 @@ const SETTERS: Readonly<Record<ClaimChange, string>> = {
 
 	/** Unfinished work gets a new owner. What was kept of the first delivery stays, unless nothing complete was. */
 	takeOver: `${NEW_OWNER}, attempt = claim.attempt + 1, claim_reason = ${TAKE_OVER_REASON},
-		payload = CASE WHEN run.state = 'completed' THEN NULL
+		payload = CASE WHEN item.state = 'completed' THEN NULL
 			WHEN item.payload_complete AND NOT claim.payload_complete THEN item.payload::json ELSE claim.payload END,
-		payload_complete = run.state <> 'completed' AND (claim.payload_complete OR item.payload_complete),
-		history = ${entry({ state: 'run.state', version: 'claim.version + 1', attempt: 'claim.attempt + 1', reason: TAKE_OVER_REASON })}`,
+		payload_complete = item.state <> 'completed' AND (claim.payload_complete OR item.payload_complete),
+		history = ${entry({ state: 'item.state', version: 'claim.version + 1', attempt: 'claim.attempt + 1', reason: TAKE_OVER_REASON })}`,
 
 	/** A test claim that begins anew at each run, as if the delivery had never been seen. */
-	startOver: `${NEW_OWNER}, attempt = run.attempt, claim_reason = 'first_delivery', operation = run.operation, first_seen_at = clock_timestamp(),
+	startOver: `${NEW_OWNER}, attempt = item.attempt, claim_reason = 'first_delivery', operation = item.operation, first_seen_at = clock_timestamp(),
 		event_type = item.event_type, fingerprint = item.fingerprint,
 		payload = item.payload::json, payload_complete = item.payload_complete,
-		history = ${entry({ state: 'run.state', version: 'claim.version + 1', attempt: 'run.attempt', reason: `'new_test_run'` })}`,
+		history = ${entry({ state: 'item.state', version: 'claim.version + 1', attempt: 'item.attempt', reason: `'new_test_run'` })}`,
 
 	/** The lease ended without an outcome: the action may have happened. */
 	markUncertain: `state = 'outcome_uncertain', lease_expires_at = NULL, updated_at = clock_timestamp(),

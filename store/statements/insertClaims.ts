@@ -1,24 +1,23 @@
 import type { Doubt } from '../connection/connection';
 import { identityText } from '../identity';
-import { recordFrom, RECORD_COLUMNS, type ClaimRecord, type Operation, type Owner } from '../record';
-import { BOUNDED_WAIT, historyEntry, itemsOf, KEY_COLUMNS, KEY_RECORD, purgeAfter } from '../sql';
+import { recordFrom, RECORD_COLUMNS, type ClaimRecord } from '../record';
+import { BOUNDED_WAIT, historyEntry, itemsOf, KEY_COLUMNS, KEY_RECORD, OWNERSHIP_RECORD, purgeAfter } from '../sql';
 import type { ClaimTable } from '../table/claimTable';
-import { keyOf, opening, settingsOf, type ClaimRequest } from '../request';
+import { keyOf, ownershipOf, type ClaimCall } from '../request';
 
 /**
  * The winning path: one small INSERT in autocommit decides who owns each delivery. A conflict takes no
- * transaction ID and writes no WAL. The requests must name each identity once, in one order for all processes.
+ * transaction ID and writes no WAL. The calls must name each identity once, in one order for all processes.
  *
  * @returns the records of those that are new, by `identityText`; what is missing says nothing: it must be read
  * @throws ClaimError
  */
-export async function insertClaims(table: ClaimTable, operation: Operation, owner: Owner, requests: readonly ClaimRequest[], doubt: Doubt): Promise<Map<string, ClaimRecord>> {
-	if (requests.length === 0) return new Map();
-	const { state, attempt } = opening(operation);
+export async function insertClaims(table: ClaimTable, calls: readonly ClaimCall[], doubt: Doubt): Promise<Map<string, ClaimRecord>> {
+	if (calls.length === 0) return new Map();
 	const rows = await table.send({
 		writes: true,
-		separable: requests.length > 1,
-		prepare: requests.length === 1,
+		separable: calls.length > 1,
+		prepare: calls.length === 1,
 		doubt,
 		text: `
 			INSERT INTO ${table.name} AS claim (
@@ -29,43 +28,18 @@ export async function insertClaims(table: ClaimTable, operation: Operation, owne
 				event_type, fingerprint, payload, payload_complete, outcome_recorded_at, history)
 			SELECT
 				${KEY_COLUMNS},
-				$3, 1, $4::integer, 'first_delivery', $5,
-				CASE WHEN $3 = 'processing' THEN clock_timestamp() + make_interval(secs => item.lease_seconds) END,
-				clock_timestamp(), clock_timestamp(), ${purgeAfter('$3', 'item.environment', 'item.retention_days')},
-				item.owner_token, $6, $7, $8, $9, $10,
+				item.state, 1, item.attempt, 'first_delivery', item.operation,
+				CASE WHEN item.state = 'processing' THEN clock_timestamp() + make_interval(secs => item.lease_seconds) END,
+				clock_timestamp(), clock_timestamp(), ${purgeAfter('item.state', 'item.environment', 'item.retention_days')},
+				item.owner_token, item.instance_id, item.workflow_id, item.execution_id, item.node_id, item.node_name,
 				item.lease_seconds, item.when_lease_expires, item.max_attempts, item.retention_days,
 				item.event_type, item.fingerprint, item.payload::json, item.payload_complete,
-				CASE WHEN $3 = 'completed' THEN clock_timestamp() END,
-				jsonb_build_array(${historyEntry({ state: '$3', version: '1', attempt: '$4::integer', workflow: '$7', execution: '$8', by: '$10', reason: `'first_delivery'`, reference: 'NULL' })})
-			FROM ${BOUNDED_WAIT}, ${itemsOf(
-				'$2',
-				`${KEY_RECORD}, owner_token text, event_type text, fingerprint text, payload text, payload_complete boolean,
-				lease_seconds integer, when_lease_expires text, max_attempts integer, retention_days integer`,
-				requests.length,
-			)}
+				CASE WHEN item.state = 'completed' THEN clock_timestamp() END,
+				jsonb_build_array(${historyEntry({ state: 'item.state', version: '1', attempt: 'item.attempt', workflow: 'item.workflow_id', execution: 'item.execution_id', by: 'item.node_name', reason: `'first_delivery'`, reference: 'NULL' })})
+			FROM ${BOUNDED_WAIT}, ${itemsOf('$2', `${KEY_RECORD}, ${OWNERSHIP_RECORD}`, calls.length)}
 			ON CONFLICT (${KEY_COLUMNS}) DO NOTHING
 			RETURNING ${RECORD_COLUMNS}`,
-		values: [
-			JSON.stringify(
-				requests.map((request) => ({
-					...keyOf(request.identity),
-					owner_token: request.ownerToken,
-					event_type: request.eventType,
-					fingerprint: request.fingerprint,
-					payload: request.payload.json,
-					payload_complete: request.payload.complete,
-					...settingsOf(request),
-				})),
-			),
-			state,
-			attempt,
-			operation,
-			owner.instanceId,
-			owner.workflowId,
-			owner.executionId,
-			owner.nodeId,
-			owner.nodeName,
-		],
+		values: [JSON.stringify(calls.map((call) => ({ ...keyOf(call.request.identity), ...ownershipOf(call) })))],
 	});
 	return new Map(rows.map(recordFrom).map((record) => [identityText(record.identity), record]));
 }

@@ -1,11 +1,12 @@
 import type { Ownership } from '../handle';
 import type { Owner } from '../record';
-import { keyOf } from '../request';
-import { BOUNDED_WAIT, historyEntry, itemsOf, KEY_RECORD, SAME_CLAIM } from '../sql';
+import { keyOf, ownerOf } from '../request';
+import { BOUNDED_WAIT, historyEntry, itemsOf, KEY_RECORD, OWNER_RECORD, SAME_CLAIM } from '../sql';
 import type { ClaimTable } from '../table/claimTable';
 
 /** What a replaced owner says that it created. */
 export interface StaleReference {
+	readonly caller: Owner;
 	readonly claim: Ownership;
 	readonly reference: string;
 	readonly reason: string;
@@ -17,15 +18,15 @@ export interface StaleReference {
  *
  * @throws ClaimError
  */
-export async function noteStaleReferences(table: ClaimTable, caller: Owner, references: readonly StaleReference[]): Promise<void> {
+export async function noteStaleReferences(table: ClaimTable, references: readonly StaleReference[]): Promise<void> {
 	if (references.length === 0) return;
 	const entry = historyEntry({
 		state: 'claim.state',
 		version: 'item.version',
 		attempt: 'claim.attempt',
-		workflow: '$3',
-		execution: '$4',
-		by: '$5',
+		workflow: 'item.workflow_id',
+		execution: 'item.execution_id',
+		by: 'item.node_name',
 		reason: 'item.reason',
 		reference: 'item.reference',
 	});
@@ -35,14 +36,9 @@ export async function noteStaleReferences(table: ClaimTable, caller: Owner, refe
 		text: `
 			UPDATE ${table.name} AS claim
 			   SET history = claim.history || ${entry}
-			  FROM ${BOUNDED_WAIT}, ${itemsOf('$2', `${KEY_RECORD}, version integer, reason text, reference text`, references.length)}
+			  FROM ${BOUNDED_WAIT}, ${itemsOf('$2', `${KEY_RECORD}, version integer, reason text, reference text, ${OWNER_RECORD}`, references.length)}
 			 WHERE ${SAME_CLAIM}
 			   AND NOT claim.history @> jsonb_build_array(jsonb_build_object('version', item.version, 'reason', item.reason, 'reference', item.reference))`,
-		values: [
-			JSON.stringify(references.map(({ claim, reason, reference }) => ({ ...keyOf(claim.identity), version: claim.version, reason, reference }))),
-			caller.workflowId,
-			caller.executionId,
-			caller.nodeName,
-		],
+		values: [JSON.stringify(references.map(({ caller, claim, reason, reference }) => ({ ...keyOf(claim.identity), version: claim.version, reason, reference, ...ownerOf(caller) })))],
 	});
 }

@@ -3,8 +3,8 @@ import { STATES_THAT_ACCEPT, type OutcomeKind } from '../decisions';
 import type { Ownership } from '../handle';
 import { identityText } from '../identity';
 import { recordFrom, RECORD_COLUMNS, type ClaimRecord, type Owner } from '../record';
-import { keyOf } from '../request';
-import { alsoHolds, BOUNDED_WAIT, historyEntry, itemsOf, KEY_RECORD, purgeAfter, SAME_CLAIM } from '../sql';
+import { keyOf, ownerOf } from '../request';
+import { alsoHolds, BOUNDED_WAIT, historyEntry, itemsOf, KEY_RECORD, OWNER_RECORD, purgeAfter, SAME_CLAIM } from '../sql';
 import type { ClaimTable } from '../table/claimTable';
 
 /** What became of one claim, in the words of its current owner. */
@@ -22,6 +22,12 @@ export interface OutcomeRequest {
 	readonly leaseSeconds: number;
 }
 
+/** A request, and who makes it. */
+export interface OutcomeCall {
+	readonly caller: Owner;
+	readonly request: OutcomeRequest;
+}
+
 /**
  * Records outcomes. Ownership is checked in the same UPDATE that writes: token and state. A claim that is missing
  * from the answer was not changed; reading it tells why. Each claim may be named once.
@@ -29,11 +35,11 @@ export interface OutcomeRequest {
  * @returns the changed records, by `identityText`
  * @throws ClaimError
  */
-export async function recordOutcomes(table: ClaimTable, outcome: OutcomeKind, caller: Owner, requests: readonly OutcomeRequest[], doubt: Doubt): Promise<Map<string, ClaimRecord>> {
+export async function recordOutcomes(table: ClaimTable, outcome: OutcomeKind, calls: readonly OutcomeCall[], doubt: Doubt): Promise<Map<string, ClaimRecord>> {
 	const rows = await table.send({
 		writes: true,
-		separable: requests.length > 1,
-		prepare: requests.length === 1,
+		separable: calls.length > 1,
+		prepare: calls.length === 1,
 		doubt,
 		text: `
 			UPDATE ${table.name} AS claim
@@ -41,10 +47,9 @@ export async function recordOutcomes(table: ClaimTable, outcome: OutcomeKind, ca
 			  FROM ${BOUNDED_WAIT}, ${itemsOf(
 					'$2',
 					`${KEY_RECORD}, owner_token text, reference text, reason text, result text, keep_payload boolean,
-					retry_after double precision, lease_seconds integer`,
-					requests.length,
-				)},
-			       (SELECT $3::text AS instance_id, $4::text AS workflow_id, $5::text AS execution_id, $6::text AS node_id, $7::text AS node_name) AS caller
+					retry_after double precision, lease_seconds integer, ${OWNER_RECORD}`,
+					calls.length,
+				)}
 			 WHERE ${SAME_CLAIM}
 			   AND claim.owner_token = item.owner_token
 			   AND ${alsoHolds(`claim.state IN (${STATES_THAT_ACCEPT[outcome].map((state) => `'${state}'`).join(', ')})`)}
@@ -52,8 +57,9 @@ export async function recordOutcomes(table: ClaimTable, outcome: OutcomeKind, ca
 			RETURNING ${RECORD_COLUMNS}`,
 		values: [
 			JSON.stringify(
-				requests.map(({ claim, reference, reason, result, keepPayload, retryAfterSeconds, leaseSeconds }) => ({
+				calls.map(({ caller, request: { claim, reference, reason, result, keepPayload, retryAfterSeconds, leaseSeconds } }) => ({
 					...keyOf(claim.identity),
+					...ownerOf(caller),
 					owner_token: claim.ownerToken,
 					reference,
 					reason,
@@ -63,11 +69,6 @@ export async function recordOutcomes(table: ClaimTable, outcome: OutcomeKind, ca
 					lease_seconds: leaseSeconds,
 				})),
 			),
-			caller.instanceId,
-			caller.workflowId,
-			caller.executionId,
-			caller.nodeId,
-			caller.nodeName,
 		],
 	});
 	return new Map(rows.map(recordFrom).map((record) => [identityText(record.identity), record]));
@@ -91,9 +92,9 @@ function settle(state: string, extra = ''): string {
 		state,
 		version: 'claim.version',
 		attempt: 'claim.attempt',
-		workflow: 'caller.workflow_id',
-		execution: 'caller.execution_id',
-		by: 'caller.node_name',
+		workflow: 'item.workflow_id',
+		execution: 'item.execution_id',
+		by: 'item.node_name',
 		reason: 'item.reason',
 		reference: 'item.reference',
 	});
@@ -106,7 +107,7 @@ function settle(state: string, extra = ''): string {
 
 const RETRY_STATE = `CASE WHEN ${SPENT} THEN 'needs_review' ELSE 'retryable_failure' END`;
 
-const SAME_EXECUTION = 'claim.owner_instance_id = caller.instance_id AND claim.owner_execution_id = caller.execution_id';
+const SAME_EXECUTION = 'claim.owner_instance_id = item.instance_id AND claim.owner_execution_id = item.execution_id';
 
 const SETTERS: Readonly<Record<OutcomeKind, string>> = {
 	completed: settle(`'completed'`, FINISHED),
@@ -116,7 +117,7 @@ const SETTERS: Readonly<Record<OutcomeKind, string>> = {
 	needsReview: settle(`'needs_review'`),
 	/** The calling execution becomes the owner on record; inside the owning execution its claiming node stays named. */
 	extendLease: `lease_expires_at = clock_timestamp() + make_interval(secs => item.lease_seconds), updated_at = clock_timestamp(),
-		owner_node_id = CASE WHEN ${SAME_EXECUTION} THEN claim.owner_node_id ELSE caller.node_id END,
-		owner_node_name = CASE WHEN ${SAME_EXECUTION} THEN claim.owner_node_name ELSE caller.node_name END,
-		owner_instance_id = caller.instance_id, owner_workflow_id = caller.workflow_id, owner_execution_id = caller.execution_id`,
+		owner_node_id = CASE WHEN ${SAME_EXECUTION} THEN claim.owner_node_id ELSE item.node_id END,
+		owner_node_name = CASE WHEN ${SAME_EXECUTION} THEN claim.owner_node_name ELSE item.node_name END,
+		owner_instance_id = item.instance_id, owner_workflow_id = item.workflow_id, owner_execution_id = item.execution_id`,
 };
