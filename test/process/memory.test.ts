@@ -38,7 +38,8 @@ test('100,000 claims, with outcomes and copies: no memory and no socket more tha
 	const [first, , last] = reports;
 	// A hundred bytes kept of each of the 80,000 claims between the two would be 8 MB.
 	expect((last.heap - first.heap) / 1024 / 1024).toBeLessThan(3);
-	expect(last.descriptors).toBeLessThanOrEqual(first.descriptors);
+	// The pool opens a connection when it is needed, the last of them perhaps late.
+	expect(last.descriptors).toBeLessThan(first.descriptors + settings.maxConnections);
 	expect(last.pending).toEqual(first.pending);
 	// With its pool still open: allowExitOnIdle.
 	expect(exitCode).toBe(0);

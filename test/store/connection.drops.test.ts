@@ -1,6 +1,7 @@
 import pg, { Client } from 'pg';
 import { ClaimStore, openClaimStore, sharedClaimStore } from '../../store/claimStore';
 import { Connection } from '../../store/connection/connection';
+import type { ClaimRequest } from '../../store/request';
 import { ClaimTable } from '../../store/table/claimTable';
 import { createTestDatabase, type TestDatabase } from '../support/database';
 import { aCopyOf, anOutcome, anOwner, aRequest, inShort, ownershipOf, settingsFor } from './support/claims';
@@ -22,7 +23,7 @@ afterEach(async () => {
 	await database.drop();
 });
 
-const claim = async (request = aRequest()) => (await store.claim('claim', anOwner(), [request])).map(inShort);
+const claim = async (...requests: ClaimRequest[]) => (await store.claim('claim', anOwner(), requests)).map(inShort);
 
 const SESSIONS = `FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'n8n-nodes-idempotent-claim'`;
 
@@ -49,14 +50,14 @@ describe('the server ends a session', () => {
 		expect(await sessions()).toBe(1);
 		await database.query(`SELECT pg_terminate_backend(pid) ${SESSIONS}`);
 		while (log.length === 0) await new Promise(setImmediate);
-		expect(await claim()).toEqual(['new first_delivery']);
+		expect(await claim(aRequest())).toEqual(['new first_delivery']);
 		expect(log).toEqual([expect.stringContaining('An idle connection to the claim store was dropped (57P01)')]);
 		for (const secret of [database.password, database.host, database.database]) expect(log.join()).not.toContain(secret);
 	});
 
 	test('that is idle, unnoticed until it is used', async () => {
 		await database.query(`SELECT pg_terminate_backend(pid) ${SESSIONS}`);
-		expect(await claim()).toEqual(['new first_delivery']);
+		expect(await claim(aRequest())).toEqual(['new first_delivery']);
 	});
 
 	test('that is busy: the statement is sent again', async () => {
@@ -85,13 +86,13 @@ describe('the number of connections', () => {
 	test('never grows beyond the maximum, and the others wait their turn', async () => {
 		const request = aRequest();
 		const holder = await holderOf(request);
-		// Ten claims of a held key: three sessions wait for the key, the rest for a connection.
-		const answers = Promise.all(Array.from({ length: 10 }, async () => await claim(aCopyOf(request))));
+		// Ten executions with a held key, each in a statement of its own because it has two items: three sessions wait for the key, the rest for a connection.
+		const answers = Promise.all(Array.from({ length: 10 }, async () => await claim(aCopyOf(request), aRequest())));
 		await untilWaiting(3);
 		expect(await sessions()).toBe(3);
 		await holder.query('COMMIT');
 		const short = (await answers).flat().sort();
-		expect(short).toEqual([...Array<string>(9).fill('duplicate in_progress'), 'new first_delivery']);
+		expect(short).toEqual([...Array<string>(9).fill('duplicate in_progress'), ...Array<string>(11).fill('new first_delivery')]);
 		expect(await sessions()).toBe(3);
 		await holder.end();
 	});
