@@ -60,21 +60,36 @@ export interface Outcome {
 	readonly recordedAt: string;
 }
 
-/** The columns that make a ClaimRecord, for a SELECT or RETURNING list on the table alias `claim`. */
-export const RECORD_COLUMNS = `
-	claim.delivery_id, claim.source, claim.account, claim.action, claim.environment,
-	claim.state, claim.version, claim.attempt, claim.max_attempts, claim.claim_reason, claim.operation,
-	claim.owner_token, claim.owner_instance_id, claim.owner_workflow_id, claim.owner_execution_id,
-	claim.owner_node_id, claim.owner_node_name, claim.resolved_by,
-	${isoInstant('claim.lease_expires_at')} AS lease_expires_at,
-	coalesce(claim.lease_expires_at <= clock_timestamp(), false) AS lease_over,
-	claim.when_lease_expires,
-	${isoInstant('claim.retry_at')} AS retry_at,
-	coalesce(claim.retry_at <= clock_timestamp(), false) AS retry_due,
-	${isoInstant('claim.first_seen_at')} AS first_seen_at,
-	claim.event_type, claim.fingerprint, claim.payload_complete,
-	claim.outcome_reference, claim.outcome_result, claim.outcome_reason,
-	${isoInstant('claim.outcome_recorded_at')} AS outcome_recorded_at`;
+/**
+ * The column that makes a ClaimRecord, for a SELECT or RETURNING list on the table alias `claim`. One of JSON, in the
+ * record's own words: the driver spends more on thirty columns than all else about a statement costs it.
+ */
+export const RECORD_COLUMN = `json_build_object(
+	'identity', json_build_object(
+		'deliveryId', claim.delivery_id, 'source', claim.source, 'account', claim.account,
+		'action', claim.action, 'environment', claim.environment),
+	'state', claim.state, 'version', claim.version, 'attempt', claim.attempt, 'maxAttempts', claim.max_attempts,
+	'claimReason', claim.claim_reason, 'operation', claim.operation,
+	'ownerToken', claim.owner_token,
+	'owner', json_build_object(
+		'instanceId', claim.owner_instance_id, 'workflowId', claim.owner_workflow_id, 'executionId', claim.owner_execution_id,
+		'nodeId', claim.owner_node_id, 'nodeName', claim.owner_node_name),
+	'resolvedBy', claim.resolved_by,
+	'leaseExpiresAt', ${isoInstant('claim.lease_expires_at')},
+	'leaseOver', coalesce(claim.lease_expires_at <= clock_timestamp(), false),
+	'whenLeaseExpires', claim.when_lease_expires,
+	'retryAt', ${isoInstant('claim.retry_at')},
+	'retryDue', coalesce(claim.retry_at <= clock_timestamp(), false),
+	'firstSeenAt', ${isoInstant('claim.first_seen_at')},
+	'eventType', claim.event_type, 'fingerprint', claim.fingerprint, 'payloadComplete', claim.payload_complete,
+	'outcome', CASE WHEN claim.outcome_recorded_at IS NOT NULL THEN json_build_object(
+		'reference', claim.outcome_reference, 'result', claim.outcome_result, 'reason', claim.outcome_reason,
+		'recordedAt', ${isoInstant('claim.outcome_recorded_at')}) END) AS record`;
+
+/** @param row has the column `RECORD_COLUMN` */
+export function recordFrom(row: Row): ClaimRecord {
+	return JSON.parse(row.record ?? '') as ClaimRecord;
+}
 
 /** The identity in a row that has the key's columns. */
 export function identityFrom(row: Row): Identity {
@@ -85,46 +100,5 @@ export function identityFrom(row: Row): Identity {
 		account: text('account'),
 		action: text('action'),
 		environment: text('environment') as Environment,
-	};
-}
-
-export function recordFrom(row: Row): ClaimRecord {
-	const text = (column: string) => row[column] ?? '';
-	const recordedAt = row.outcome_recorded_at;
-	return {
-		identity: identityFrom(row),
-		state: text('state') as State,
-		version: Number(row.version),
-		attempt: Number(row.attempt),
-		maxAttempts: Number(row.max_attempts),
-		claimReason: text('claim_reason') as ClaimReason,
-		operation: text('operation') as Operation,
-		ownerToken: text('owner_token'),
-		owner: {
-			instanceId: text('owner_instance_id'),
-			workflowId: text('owner_workflow_id'),
-			executionId: text('owner_execution_id'),
-			nodeId: text('owner_node_id'),
-			nodeName: text('owner_node_name'),
-		},
-		resolvedBy: row.resolved_by,
-		leaseExpiresAt: row.lease_expires_at,
-		leaseOver: row.lease_over === 't',
-		whenLeaseExpires: text('when_lease_expires') as LeasePolicy,
-		retryAt: row.retry_at,
-		retryDue: row.retry_due === 't',
-		firstSeenAt: text('first_seen_at'),
-		eventType: row.event_type,
-		fingerprint: row.fingerprint,
-		payloadComplete: row.payload_complete === 't',
-		outcome:
-			recordedAt === null
-				? null
-				: {
-						reference: row.outcome_reference,
-						result: row.outcome_result === null ? null : (JSON.parse(row.outcome_result) as unknown),
-						reason: row.outcome_reason,
-						recordedAt,
-					},
 	};
 }

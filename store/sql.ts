@@ -25,9 +25,9 @@ export const SAME_CLAIM =
  * The items of a statement: a JSON array in this parameter, as the alias `item`. A single one is announced as such: of any JSON the
  * planner supposes a hundred rows, for which it would rather read a small table whole than ask its key.
  */
-export function itemsOf(parameter: string, columns: string, count: number): string {
+export function itemsOf(parameter: string, columns: string, several: boolean): string {
 	const items = `json_to_recordset(${parameter}::json) AS item(${columns})`;
-	return count === 1 ? `(SELECT * FROM ${items} LIMIT 1) AS item` : items;
+	return several ? items : `(SELECT * FROM ${items} LIMIT 1) AS item`;
 }
 
 /**
@@ -43,6 +43,20 @@ export function alsoHolds(condition: string): string {
  * a pooler, and leaks nothing. The first parameter is the bound in milliseconds; the connection fills it in.
  */
 export const BOUNDED_WAIT = `set_config('lock_timeout', $1, true) AS bounded_wait`;
+
+/** Remembers what it builds, by its arguments: the texts of the statements of each claim are long, and made of many pieces. */
+export function builtOnce<Parts extends ReadonlyArray<string | boolean>>(build: (...parts: Parts) => string): (...parts: Parts) => string {
+	const texts = new Map<string, string>();
+	return (...parts) => {
+		const key = parts.join('\n');
+		let text = texts.get(key);
+		if (text === undefined) {
+			text = build(...parts);
+			texts.set(key, text);
+		}
+		return text;
+	};
+}
 
 /** An instant as ISO 8601 text with Z, whatever the session's time zone and date style. */
 export function isoInstant(expression: string): string {

@@ -1,8 +1,8 @@
 import type { Doubt } from '../connection/connection';
 import type { ClaimChange } from '../decisions';
-import { recordFrom, RECORD_COLUMNS, type ClaimRecord } from '../record';
+import { recordFrom, RECORD_COLUMN, type ClaimRecord } from '../record';
 import { keyOf, ownershipOf, type ClaimCall } from '../request';
-import { alsoHolds, BOUNDED_WAIT, historyEntry, itemsOf, KEY_RECORD, OWNERSHIP_RECORD, purgeAfter, SAME_CLAIM } from '../sql';
+import { alsoHolds, BOUNDED_WAIT, builtOnce, historyEntry, itemsOf, KEY_RECORD, OWNERSHIP_RECORD, purgeAfter, SAME_CLAIM } from '../sql';
 import type { ClaimTable } from '../table/claimTable';
 
 /** What the decision was made on, and for whom. */
@@ -19,19 +19,13 @@ export interface ChangeOfClaim {
  * @throws ClaimError
  */
 export async function changeClaims(table: ClaimTable, change: ClaimChange, changes: readonly ChangeOfClaim[], doubt: Doubt): Promise<Map<string, ClaimRecord>> {
+	const several = changes.length > 1;
 	const rows = await table.send({
 		writes: true,
-		separable: changes.length > 1,
-		prepare: changes.length === 1,
+		separable: several,
+		prepare: !several,
 		doubt,
-		text: `
-			UPDATE ${table.name} AS claim
-			   SET ${SETTERS[change]}
-			  FROM ${BOUNDED_WAIT}, ${itemsOf('$2', `${KEY_RECORD}, seen_token text, seen_version integer, seen_state text, ${OWNERSHIP_RECORD}`, changes.length)}
-			 WHERE ${SAME_CLAIM}
-			   AND claim.owner_token = item.seen_token AND claim.version = item.seen_version AND claim.state = item.seen_state
-			   AND ${alsoHolds(STILL_SO[change])}
-			RETURNING item.seen_token, ${RECORD_COLUMNS}`,
+		text: changeText(table.name, change, several),
 		values: [
 			JSON.stringify(
 				changes.map(({ seen, call }) => ({
@@ -46,6 +40,17 @@ export async function changeClaims(table: ClaimTable, change: ClaimChange, chang
 	});
 	return new Map(rows.map((row) => [row.seen_token ?? '', recordFrom(row)]));
 }
+
+const changeText = builtOnce(
+	(table: string, change: ClaimChange, several: boolean) => `
+		UPDATE ${table} AS claim
+		   SET ${SETTERS[change]}
+		  FROM ${BOUNDED_WAIT}, ${itemsOf('$2', `${KEY_RECORD}, seen_token text, seen_version integer, seen_state text, ${OWNERSHIP_RECORD}`, several)}
+		 WHERE ${SAME_CLAIM}
+		   AND claim.owner_token = item.seen_token AND claim.version = item.seen_version AND claim.state = item.seen_state
+		   AND ${alsoHolds(STILL_SO[change])}
+		RETURNING item.seen_token, ${RECORD_COLUMN}`,
+);
 
 /** The part of the condition that time decides; the database's clock, at the moment of the write. */
 const STILL_SO: Readonly<Record<ClaimChange, string>> = {

@@ -1,6 +1,6 @@
 import type { Row } from '../connection/connection';
 import type { Identity } from '../identity';
-import { recordFrom, RECORD_COLUMNS, type ClaimRecord, type State } from '../record';
+import { recordFrom, RECORD_COLUMN, type ClaimRecord, type State } from '../record';
 import { keyOf } from '../request';
 import { isoInstant, itemsOf, KEY_RECORD, SAME_CLAIM } from '../sql';
 import type { ClaimTable } from '../table/claimTable';
@@ -87,13 +87,13 @@ export async function findClaims(table: ClaimTable, filter: ClaimFilter, limit: 
 export async function findClaimDetails(table: ClaimTable, identity: Identity): Promise<ClaimDetails | undefined> {
 	const [row] = await table.send({
 		writes: false,
-		text: `SELECT ${DETAIL_COLUMNS} FROM ${itemsOf('$1', KEY_RECORD, 1)} JOIN ${table.name} AS claim ON ${SAME_CLAIM}`,
+		text: `SELECT ${DETAIL_COLUMNS} FROM ${itemsOf('$1', KEY_RECORD, false)} JOIN ${table.name} AS claim ON ${SAME_CLAIM}`,
 		values: [JSON.stringify([keyOf(identity)])],
 	});
 	return row && detailsFrom(row);
 }
 
-const detailColumns = (payload: string) => `${RECORD_COLUMNS}, ${payload}, claim.history, claim.lease_seconds, claim.retention_days,
+const detailColumns = (payload: string) => `${RECORD_COLUMN}, ${payload}, claim.history, claim.lease_seconds, claim.retention_days,
 	${isoInstant('claim.updated_at')} AS updated_at, ${isoInstant('claim.purge_after')} AS purge_after`;
 
 /** The columns that make a ClaimDetails, on the table alias `claim`. */

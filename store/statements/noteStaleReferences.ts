@@ -36,7 +36,7 @@ export async function noteStaleReferences(table: ClaimTable, references: readonl
 		text: `
 			UPDATE ${table.name} AS claim
 			   SET history = claim.history || ${entry}
-			  FROM ${BOUNDED_WAIT}, ${itemsOf('$2', `${KEY_RECORD}, version integer, reason text, reference text, ${OWNER_RECORD}`, references.length)}
+			  FROM ${BOUNDED_WAIT}, ${itemsOf('$2', `${KEY_RECORD}, version integer, reason text, reference text, ${OWNER_RECORD}`, references.length > 1)}
 			 WHERE ${SAME_CLAIM}
 			   AND NOT claim.history @> jsonb_build_array(jsonb_build_object('version', item.version, 'reason', item.reason, 'reference', item.reference))`,
 		values: [JSON.stringify(references.map(({ caller, claim, reason, reference }) => ({ ...keyOf(claim.identity), version: claim.version, reason, reference, ...ownerOf(caller) })))],

@@ -74,7 +74,7 @@ async function remove(table: ClaimTable, purgeable: string, chosen: Identity[]):
 			text: `
 				WITH gone AS MATERIALIZED (
 					SELECT claim.ctid AS place
-					  FROM ${BOUNDED_WAIT}, ${itemsOf('$2', KEY_RECORD, chosen.length)} JOIN ${table.name} AS claim ON ${SAME_CLAIM}
+					  FROM ${BOUNDED_WAIT}, ${itemsOf('$2', KEY_RECORD, chosen.length > 1)} JOIN ${table.name} AS claim ON ${SAME_CLAIM}
 					 WHERE ${purgeable} FOR UPDATE OF claim SKIP LOCKED)
 				DELETE FROM ${table.name} AS claim USING gone WHERE claim.ctid = gone.place AND ${purgeable}
 				RETURNING ${KEY_COLUMNS}`,

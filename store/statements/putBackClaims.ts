@@ -22,7 +22,7 @@ export async function putBackClaims(table: ClaimTable, owner: Owner, claims: Rea
 			       outcome_reason = $3, outcome_recorded_at = clock_timestamp(),
 			       purge_after = ${purgeAfter(`'retryable_failure'`, 'claim.environment', 'claim.retention_days')},
 			       history = claim.history || ${historyEntry({ state: `'retryable_failure'`, version: 'claim.version', attempt: 'greatest(claim.attempt - 1, 0)', workflow: '$4', execution: '$5', by: '$6', reason: `'put_back'`, reference: 'NULL' })}
-			  FROM ${BOUNDED_WAIT}, ${itemsOf('$2', `${KEY_RECORD}, owner_token text`, claims.length)}
+			  FROM ${BOUNDED_WAIT}, ${itemsOf('$2', `${KEY_RECORD}, owner_token text`, claims.length > 1)}
 			 WHERE ${SAME_CLAIM}
 			   AND claim.owner_token = item.owner_token
 			   AND claim.state IN ('processing', 'completed')`,

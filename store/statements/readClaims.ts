@@ -1,8 +1,8 @@
 import { firstOfEach } from '../batches';
 import { identityText, type Identity } from '../identity';
-import { recordFrom, RECORD_COLUMNS, type ClaimRecord, type Owner } from '../record';
+import { recordFrom, RECORD_COLUMN, type ClaimRecord, type Owner } from '../record';
 import { keyOf } from '../request';
-import { itemsOf, KEY_RECORD, SAME_CLAIM } from '../sql';
+import { builtOnce, itemsOf, KEY_RECORD, SAME_CLAIM } from '../sql';
 import type { ClaimTable } from '../table/claimTable';
 
 /**
@@ -14,17 +14,22 @@ import type { ClaimTable } from '../table/claimTable';
 export async function readClaims(table: ClaimTable, identities: readonly Identity[]): Promise<Map<string, ClaimRecord>> {
 	if (identities.length === 0) return new Map();
 	const unique = firstOfEach(identities, identityText);
+	const several = unique.length > 1;
 	const rows = await table.send({
 		writes: false,
-		prepare: unique.length === 1,
-		text: `
-			SELECT ${RECORD_COLUMNS}
-			  FROM ${itemsOf('$1', KEY_RECORD, unique.length)}
-			  JOIN ${table.name} AS claim ON ${SAME_CLAIM}`,
+		prepare: !several,
+		text: readText(table.name, several),
 		values: [JSON.stringify(unique.map(keyOf))],
 	});
 	return new Map(rows.map(recordFrom).map((record) => [identityText(record.identity), record]));
 }
+
+const readText = builtOnce(
+	(table: string, several: boolean) => `
+		SELECT ${RECORD_COLUMN}
+		  FROM ${itemsOf('$1', KEY_RECORD, several)}
+		  JOIN ${table} AS claim ON ${SAME_CLAIM}`,
+);
 
 /**
  * What an execution holds: claims in processing, and with `alsoUncertain` those of outcome_uncertain too.
@@ -39,7 +44,7 @@ export async function readClaimsOfExecution(
 	const rows = await table.send({
 		writes: false,
 		text: `
-			SELECT ${RECORD_COLUMNS}
+			SELECT ${RECORD_COLUMN}
 			  FROM ${table.name} AS claim
 			 WHERE claim.owner_execution_id = $1 AND claim.owner_instance_id = $2
 			   AND claim.state IN ('processing', 'outcome_uncertain')

@@ -2,9 +2,9 @@ import type { Doubt } from '../connection/connection';
 import { STATES_THAT_ACCEPT, type OutcomeKind } from '../decisions';
 import type { Ownership } from '../handle';
 import { identityText } from '../identity';
-import { recordFrom, RECORD_COLUMNS, type ClaimRecord, type Owner } from '../record';
+import { recordFrom, RECORD_COLUMN, type ClaimRecord, type Owner } from '../record';
 import { keyOf, ownerOf } from '../request';
-import { alsoHolds, BOUNDED_WAIT, historyEntry, itemsOf, KEY_RECORD, OWNER_RECORD, purgeAfter, SAME_CLAIM } from '../sql';
+import { alsoHolds, BOUNDED_WAIT, builtOnce, historyEntry, itemsOf, KEY_RECORD, OWNER_RECORD, purgeAfter, SAME_CLAIM } from '../sql';
 import type { ClaimTable } from '../table/claimTable';
 
 /** What became of one claim, in the words of its current owner. */
@@ -36,25 +36,13 @@ export interface OutcomeCall {
  * @throws ClaimError
  */
 export async function recordOutcomes(table: ClaimTable, outcome: OutcomeKind, calls: readonly OutcomeCall[], doubt: Doubt): Promise<Map<string, ClaimRecord>> {
+	const several = calls.length > 1;
 	const rows = await table.send({
 		writes: true,
-		separable: calls.length > 1,
-		prepare: calls.length === 1,
+		separable: several,
+		prepare: !several,
 		doubt,
-		text: `
-			UPDATE ${table.name} AS claim
-			   SET ${SETTERS[outcome]}
-			  FROM ${BOUNDED_WAIT}, ${itemsOf(
-					'$2',
-					`${KEY_RECORD}, owner_token text, reference text, reason text, result text, keep_payload boolean,
-					retry_after double precision, lease_seconds integer, ${OWNER_RECORD}`,
-					calls.length,
-				)}
-			 WHERE ${SAME_CLAIM}
-			   AND claim.owner_token = item.owner_token
-			   AND ${alsoHolds(`claim.state IN (${STATES_THAT_ACCEPT[outcome].map((state) => `'${state}'`).join(', ')})`)}
-			   AND ${NOT_ALREADY_SO[outcome] ?? 'true'}
-			RETURNING ${RECORD_COLUMNS}`,
+		text: outcomeText(table.name, outcome, several),
 		values: [
 			JSON.stringify(
 				calls.map(({ caller, request: { claim, reference, reason, result, keepPayload, retryAfterSeconds, leaseSeconds } }) => ({
@@ -73,6 +61,23 @@ export async function recordOutcomes(table: ClaimTable, outcome: OutcomeKind, ca
 	});
 	return new Map(rows.map(recordFrom).map((record) => [identityText(record.identity), record]));
 }
+
+const outcomeText = builtOnce(
+	(table: string, outcome: OutcomeKind, several: boolean) => `
+		UPDATE ${table} AS claim
+		   SET ${SETTERS[outcome]}
+		  FROM ${BOUNDED_WAIT}, ${itemsOf(
+				'$2',
+				`${KEY_RECORD}, owner_token text, reference text, reason text, result text, keep_payload boolean,
+				retry_after double precision, lease_seconds integer, ${OWNER_RECORD}`,
+				several,
+			)}
+		 WHERE ${SAME_CLAIM}
+		   AND claim.owner_token = item.owner_token
+		   AND ${alsoHolds(`claim.state IN (${STATES_THAT_ACCEPT[outcome].map((state) => `'${state}'`).join(', ')})`)}
+		   AND ${NOT_ALREADY_SO[outcome] ?? 'true'}
+		RETURNING ${RECORD_COLUMN}`,
+);
 
 /** A repeat that would only add noise to the history; `decideOutcome` answers it from the record. */
 const NOT_ALREADY_SO: Partial<Record<OutcomeKind, string>> = {

@@ -40,7 +40,7 @@ export async function resolveClaim(table: ClaimTable, request: ResolveRequest, d
 			       outcome_reference = $5, outcome_result = NULL, outcome_reason = $4, outcome_recorded_at = clock_timestamp(),
 			       purge_after = ${purgeAfter(`'${state}'`, 'claim.environment', 'claim.retention_days')},
 			       history = claim.history || ${entry}, ${extra}
-			  FROM ${BOUNDED_WAIT}, ${itemsOf('$2', `${KEY_RECORD}, owner_token text, version integer, state text`, 1)}
+			  FROM ${BOUNDED_WAIT}, ${itemsOf('$2', `${KEY_RECORD}, owner_token text, version integer, state text`, false)}
 			 WHERE ${SAME_CLAIM}
 			   AND claim.owner_token = item.owner_token AND claim.version = item.version AND claim.state = item.state
 			   AND ${alsoHolds(`claim.state <> 'completed'`)}

@@ -1,5 +1,5 @@
 import type { Identity } from '../identity';
-import { recordFrom, RECORD_COLUMNS, type ClaimRecord, type Owner } from '../record';
+import { recordFrom, RECORD_COLUMN, type ClaimRecord, type Owner } from '../record';
 import { BOUNDED_WAIT, historyEntry, KEY_COLUMNS, SAME_CLAIM } from '../sql';
 import type { ClaimTable } from '../table/claimTable';
 
@@ -94,10 +94,10 @@ export async function takeDueClaims(table: ClaimTable, owner: Owner, request: Re
 				       history = claim.history || ${entry}
 				  FROM ${BOUNDED_WAIT}, numbered AS item
 				 WHERE ${SAME_CLAIM}
-				RETURNING item.course, claim.payload, ${RECORD_COLUMNS})
+				RETURNING item.course, claim.first_seen_at, claim.payload, ${RECORD_COLUMN})
 			SELECT * FROM taken WHERE course <> 'spent'
 			UNION ALL
-			SELECT CASE claim.state WHEN 'processing' THEN 'ready' ELSE 'reconcile' END, claim.payload, ${RECORD_COLUMNS}
+			SELECT CASE claim.state WHEN 'processing' THEN 'ready' ELSE 'reconcile' END, claim.first_seen_at, claim.payload, ${RECORD_COLUMN}
 			  FROM mine AS item JOIN ${table.name} AS claim ON ${SAME_CLAIM}
 			 ORDER BY first_seen_at`,
 		values: [request.pollId, request.source, request.action, request.environment, request.limit, owner.workflowId, owner.instanceId, owner.nodeName, owner.nodeId, request.leaseSeconds],
