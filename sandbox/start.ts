@@ -33,7 +33,7 @@ async function main(): Promise<number> {
 		cancelSignal: cancel.signal,
 	});
 	try {
-		printWayIn(sandbox);
+		if (!once) printWayIn(sandbox);
 		const demonstration = demonstrate(sandbox, progress, cancel.signal);
 		const rows = await Promise.race([demonstration, cancelled]);
 		if (!rows) return 1;

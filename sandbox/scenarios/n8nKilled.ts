@@ -3,7 +3,7 @@ import { newEvent, type LeadEvent } from '../sender';
 import type { Answer, Row, Scenario } from './row';
 
 export const n8nKilled: Scenario = {
-	title: 'n8n is killed after the claim, before the action',
+	title: 'n8n is killed after the claim, before the action is done',
 	note: 'Nobody could know that nothing was done: recovery asks the destination first, and only then acts.',
 	async run(row) {
 		const event = newEvent();
