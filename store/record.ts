@@ -1,5 +1,5 @@
 import type { Row } from './connection/connection';
-import type { Environment, Identity } from './identity';
+import { identityText, type Environment, type Identity } from './identity';
 import { isoInstant } from './sql';
 
 /** The life of a claim. Source: the mission's table of states. */
@@ -89,6 +89,11 @@ export const RECORD_COLUMN = `json_build_object(
 /** @param row has the column `RECORD_COLUMN` */
 export function recordFrom(row: Row): ClaimRecord {
 	return JSON.parse(row.record ?? '') as ClaimRecord;
+}
+
+/** By `identityText`. @param rows have the column `RECORD_COLUMN` */
+export function recordsOf(rows: readonly Row[]): Map<string, ClaimRecord> {
+	return new Map(rows.map(recordFrom).map((record) => [identityText(record.identity), record]));
 }
 
 /** The identity in a row that has the key's columns. */

@@ -1,6 +1,5 @@
 import type { Doubt } from '../connection/connection';
-import { identityText } from '../identity';
-import { recordFrom, RECORD_COLUMN, type ClaimRecord } from '../record';
+import { recordsOf, RECORD_COLUMN, type ClaimRecord } from '../record';
 import { BOUNDED_WAIT, builtOnce, historyEntry, itemsOf, KEY_COLUMNS, KEY_RECORD, OWNERSHIP_RECORD, purgeAfter } from '../sql';
 import type { ClaimTable } from '../table/claimTable';
 import { keyOf, ownershipOf, type ClaimCall } from '../request';
@@ -23,7 +22,7 @@ export async function insertClaims(table: ClaimTable, calls: readonly ClaimCall[
 		text: insertText(table.name, several),
 		values: [JSON.stringify(calls.map((call) => ({ ...keyOf(call.request.identity), ...ownershipOf(call) })))],
 	});
-	return new Map(rows.map(recordFrom).map((record) => [identityText(record.identity), record]));
+	return recordsOf(rows);
 }
 
 const insertText = builtOnce(

@@ -1,6 +1,6 @@
 import { firstOfEach } from '../batches';
 import { identityText, type Identity } from '../identity';
-import { recordFrom, RECORD_COLUMN, type ClaimRecord, type Owner } from '../record';
+import { recordFrom, recordsOf, RECORD_COLUMN, type ClaimRecord, type Owner } from '../record';
 import { keyOf } from '../request';
 import { builtOnce, itemsOf, KEY_RECORD, SAME_CLAIM } from '../sql';
 import type { ClaimTable } from '../table/claimTable';
@@ -21,7 +21,7 @@ export async function readClaims(table: ClaimTable, identities: readonly Identit
 		text: readText(table.name, several),
 		values: [JSON.stringify(unique.map(keyOf))],
 	});
-	return new Map(rows.map(recordFrom).map((record) => [identityText(record.identity), record]));
+	return recordsOf(rows);
 }
 
 const readText = builtOnce(

@@ -1,8 +1,7 @@
 import type { Doubt } from '../connection/connection';
 import { STATES_THAT_ACCEPT, type OutcomeKind } from '../decisions';
 import type { Ownership } from '../handle';
-import { identityText } from '../identity';
-import { recordFrom, RECORD_COLUMN, type ClaimRecord, type Owner } from '../record';
+import { recordsOf, RECORD_COLUMN, type ClaimRecord, type Owner } from '../record';
 import { keyOf, ownerOf } from '../request';
 import { alsoHolds, BOUNDED_WAIT, builtOnce, historyEntry, itemsOf, KEY_RECORD, OWNER_RECORD, purgeAfter, SAME_CLAIM } from '../sql';
 import type { ClaimTable } from '../table/claimTable';
@@ -59,7 +58,7 @@ export async function recordOutcomes(table: ClaimTable, outcome: OutcomeKind, ca
 			),
 		],
 	});
-	return new Map(rows.map(recordFrom).map((record) => [identityText(record.identity), record]));
+	return recordsOf(rows);
 }
 
 const outcomeText = builtOnce(

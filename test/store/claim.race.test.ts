@@ -25,7 +25,7 @@ async function race(orders: RaceOrder[]): Promise<RaceReport[]> {
 		await database.query('LOCK TABLE idempotent_claims IN SHARE MODE');
 		const reports = Promise.all(workers.map(async (worker) => (await ask(worker, 'go')) as RaceReport));
 		// A process gathers its calls: one session of each is enough.
-	while ((await waiting()) < orders.length);
+		while ((await waiting()) < orders.length);
 		await database.query('COMMIT');
 		return await reports;
 	} finally {
