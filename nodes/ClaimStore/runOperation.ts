@@ -18,7 +18,8 @@ export async function runOperation(context: IExecuteFunctions): Promise<INodeExe
 	const fail = (failure: unknown, itemIndex: number): IDataObject[] => {
 		const { message, hint } = asClaimError(failure);
 		if (!goOn) throw new NodeOperationError(context.getNode(), message, { description: hint ?? undefined, itemIndex });
-		return [{ error: message }];
+		// Of an error item's fields, the engine knows this one alone.
+		return [{ error: [message, hint].filter(Boolean).join('. ') }];
 	};
 	const work = context.getInputData().map((_, itemIndex): (() => Promise<IDataObject[]>) => {
 		try {
