@@ -3,8 +3,8 @@ import { asClaimError, isStoreTrouble, outcomeUnknown, type ClaimError } from '.
 
 /**
  * Cuts what is to be done into portions: in one order of identities for all processes (so that two batches do not
- * wait for each other), repeats of an identity in the order of the items, and none beyond a bound. Every item gets
- * exactly one answer.
+ * wait for each other), repeats of an identity in the order of the items, and none beyond a bound. Several are worked
+ * on at once. Every item gets exactly one answer.
  */
 
 /** Items per portion at the most. */
@@ -18,7 +18,7 @@ export interface Batch<Item, Answer> {
 	key: (item: Item) => string;
 	/** How much an item adds to its statement. */
 	characters: (item: Item) => number;
-	/** How many statements run at once where a portion is taken apart. */
+	/** How many statements run at once. */
 	parallel: number;
 	/** Puts into `answers` what it finds out; throws what concerns all items that are left. */
 	together: (portion: readonly Item[], answers: Map<Item, Answer>, doubt: Doubt) => Promise<void>;
@@ -31,19 +31,33 @@ export interface Batch<Item, Answer> {
  * @param answers gets each answer as soon as it is known
  */
 export async function answerEach<Item, Answer>(items: readonly Item[], batch: Batch<Item, Answer>, answers: Map<Item, Answer>): Promise<Answer[]> {
-	for (const portion of portions(items, batch)) await answerPortion(batch, portion, answers, { inDoubt: false });
+	const inTurn = limited(batch.parallel);
+	const work: Work<Item, Answer> = { batch, answers, together: async (portion, doubt) => await inTurn(async () => await batch.together(portion, answers, doubt)) };
+	await Promise.all(
+		chains(items, batch).map(async (chain) => {
+			for (const portion of chain) await answerPortion(work, portion, { inDoubt: false });
+		}),
+	);
 	return items.map((item) => answers.get(item) ?? batch.failed(asClaimError(undefined)));
 }
 
-async function answerPortion<Item, Answer>(batch: Batch<Item, Answer>, portion: readonly Item[], answers: Map<Item, Answer>, doubt: Doubt): Promise<void> {
+interface Work<Item, Answer> {
+	batch: Batch<Item, Answer>;
+	answers: Map<Item, Answer>;
+	/** As the batch's, within its bound. */
+	together: (portion: readonly Item[], doubt: Doubt) => Promise<void>;
+}
+
+async function answerPortion<Item, Answer>(work: Work<Item, Answer>, portion: readonly Item[], doubt: Doubt): Promise<void> {
+	const { batch, answers, together } = work;
 	try {
-		await batch.together(portion, answers, doubt);
+		await together(portion, doubt);
 	} catch (failure) {
 		const open = portion.filter((item) => !answers.has(item));
 		const error = asClaimError(failure);
 		const apart = repeatsOf(open, batch.key);
 		if (apart.length > 1 && mayConcernOneItem(error)) {
-			await eachLimited(apart, batch.parallel, async (repeats) => await answerPortion(batch, repeats, answers, { ...doubt }));
+			await Promise.all(apart.map(async (repeats) => await answerPortion(work, repeats, { ...doubt })));
 			return;
 		}
 		// Of what may have been written, nothing can be said for certain any more, whatever went wrong later.
@@ -58,20 +72,24 @@ function mayConcernOneItem(error: ClaimError): boolean {
 	return error.sqlState !== null && !error.sqlState.startsWith('53') && (error.kind === 'store_busy' || error.kind === 'unexpected' || /^2[23]/.test(error.sqlState));
 }
 
-/** Ordered by key; a stable order, so that repeats keep theirs. */
-function portions<Item>(items: readonly Item[], { key, characters }: Pick<Batch<Item, unknown>, 'key' | 'characters'>): Item[][] {
+/** Portions, ordered by key; a stable order, so that repeats keep theirs. Where repeats are cut apart, their portions are one chain: the later waits for the earlier. */
+function chains<Item>(items: readonly Item[], { key, characters }: Pick<Batch<Item, unknown>, 'key' | 'characters'>): Item[][][] {
 	const keyed = items.map((item) => ({ item, key: key(item) })).sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
-	const result: Item[][] = [];
+	const result: Item[][][] = [];
 	let size = 0;
-	for (const { item } of keyed) {
-		const portion = result.at(-1);
-		if (portion === undefined || portion.length === MAX_ITEMS || size + characters(item) > MAX_CHARACTERS) {
-			result.push([item]);
+	let before: string | null = null;
+	for (const { item, key: itsKey } of keyed) {
+		const chain = result.at(-1);
+		const portion = chain?.at(-1);
+		if (chain === undefined || portion === undefined || portion.length === MAX_ITEMS || size + characters(item) > MAX_CHARACTERS) {
+			if (chain !== undefined && itsKey === before) chain.push([item]);
+			else result.push([[item]]);
 			size = characters(item);
 		} else {
 			portion.push(item);
 			size += characters(item);
 		}
+		before = itsKey;
 	}
 	return result;
 }
@@ -93,11 +111,19 @@ export function firstOfEach<Item>(items: readonly Item[], key: (item: Item) => s
 	return repeatsOf(items, key).map(([first]) => first);
 }
 
-/** Runs `work` on every item, at most `limit` at a time. */
-async function eachLimited<T>(items: readonly T[], limit: number, work: (item: T) => Promise<void>): Promise<void> {
-	const queue = [...items];
-	const worker = async () => {
-		for (let item = queue.shift(); item !== undefined; item = queue.shift()) await work(item);
+/** Lets `limit` works run at once; the others wait for their turn. */
+function limited(limit: number): <T>(work: () => Promise<T>) => Promise<T> {
+	const waiting: Array<() => void> = [];
+	let free = Math.max(1, limit);
+	return async (work) => {
+		if (free > 0) free--;
+		else await new Promise<void>((resolve) => waiting.push(resolve));
+		try {
+			return await work();
+		} finally {
+			const next = waiting.shift();
+			if (next) next();
+			else free++;
+		}
 	};
-	await Promise.all(Array.from({ length: Math.max(1, limit) }, worker));
 }

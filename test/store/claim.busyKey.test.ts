@@ -68,6 +68,20 @@ test('in a batch only that item is busy', async () => {
 	expect(answers.map(inShort)).toEqual(requests.map((_, index) => (index === 7 ? 'error store_busy' : 'new first_delivery')));
 });
 
+test('a batch of several statements: what waits for the key does not keep the next ones', async () => {
+	const requests = Array.from({ length: 1500 }, () => aRequest({ ownerToken: 'of the large batch' }));
+	const [first] = [...requests].sort((a, b) => (a.identity.deliveryId < b.identity.deliveryId ? -1 : 1));
+	await hold(first);
+	const patient = openClaimStore(settingsFor(database, { timeoutMs: 60_000 }));
+	const answers = claim(requests, patient);
+	const stored = async () => await database.query(`SELECT 1 FROM idempotent_claims WHERE owner_token = 'of the large batch'`);
+	while ((await stored()).length < 1000);
+	expect(await sessionsThatWait()).toHaveLength(1);
+	await holder.query('ROLLBACK');
+	expect((await answers).map(inShort)).toEqual(requests.map(() => 'new first_delivery'));
+	await patient.close();
+});
+
 test('once the other session rolled back, it is new', async () => {
 	const request = aRequest();
 	await hold(request);

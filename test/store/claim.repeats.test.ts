@@ -1,8 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import type { ClaimStore } from '../../store/claimStore';
 import type { Operation } from '../../store/record';
 import type { TestDatabase } from '../support/database';
 import { LEASE_OVER } from '../support/timePassed';
-import { aCopyOf, anOutcome, anOwner, aRequest, changeRow, inShort, ownershipOf, rowOf } from './support/claims';
+import { aCopyOf, anIdentity, anOutcome, anOwner, aRequest, changeRow, inShort, ownershipOf, rowOf } from './support/claims';
 import { shareStore } from './support/sharedStore';
 
 /** Several items of one call: repeats of a delivery, order of answers, and rows that are none of their business. */
@@ -49,6 +50,15 @@ test('a thousand copies in one call: one is new, and each of the others meets it
 	const answers = await store.claim('claim', anOwner(), [first, ...Array.from({ length: 999 }, () => aCopyOf(first))]);
 	expect(answers.map(inShort)).toEqual(['new first_delivery', ...Array<string>(999).fill('duplicate in_progress')]);
 	expect(await rowOf(database, first.identity)).toMatchObject({ owner_token: first.ownerToken, version: 1, attempt: 1 });
+});
+
+test('copies that do not fit into one statement, with others before and behind: the first of them is new', async () => {
+	const others = (start: string) => Array.from({ length: 400 }, () => aRequest({ identity: anIdentity({ deliveryId: `${start}-${randomUUID()}` }) }));
+	const copied = aRequest({ identity: anIdentity({ deliveryId: `b-${randomUUID()}` }) });
+	const copies = Array.from({ length: 1200 }, () => aCopyOf(copied));
+	const answers = await store.claim('claim', anOwner(), [...others('a'), copied, ...copies, ...others('c')]);
+	expect(answers.map(inShort)).toEqual([...Array<string>(401).fill('new first_delivery'), ...Array<string>(1200).fill('duplicate in_progress'), ...Array<string>(400).fill('new first_delivery')]);
+	expect(await rowOf(database, copied.identity)).toMatchObject({ owner_token: copied.ownerToken, version: 1, attempt: 1 });
 });
 
 test('outcomes of one claim in one call: the first is recorded, equal ones are as asked, and what others created is kept, each once', async () => {
