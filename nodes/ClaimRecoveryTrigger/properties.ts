@@ -7,7 +7,7 @@ import { MAX_LIMIT } from './readLook';
 /** What the editor shows of the node; n8n puts Poll Times before it. */
 export const properties: INodeProperties[] = [
 	{
-		displayName: 'Takes the claims of one sender and one job. Choose the same Provider or Source, and type the same Action, as in the Idempotent Claim node whose deliveries are to be worked off. Where that node still has its default, its Action is the ID of its workflow.',
+		displayName: 'Takes the claims of one sender and one job. Choose the same Provider or Source, and type the same Action, as in the Idempotent Claim node whose deliveries are to be worked off. Where that node still has its default, its Action is the ID of its workflow. Its options When Lease Expires and Maximum Attempts hold for the work that is done here, too.',
 		name: 'sameAction',
 		type: 'notice',
 		default: '',
