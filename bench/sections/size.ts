@@ -18,6 +18,7 @@ const TIMEOUT_MS = 60_000;
 /** Claims in one call of the purge that makes the dead rows. */
 const BIG_PURGE = 100_000;
 const EMPTY_PURGES = 5;
+const SUMMARIES = 3;
 
 const TITLES: Readonly<Record<What, string>> = { new: 'new claim', duplicate: 'duplicate', complete: 'completion', poll: 'recovery poll', purge: 'purge batch' };
 /** What has a goal: how much the median may take in the largest table, as a multiple of the smallest's. */
@@ -46,6 +47,8 @@ export const section: Section = {
 		await takeSamples(database, subjects, plan);
 		const latencies = latencyTable(subjects);
 		const goals = goalsOf(subjects);
+		bench.tell('Counting all claims');
+		const summaries = await medianTimes(SUMMARIES, subjects, async (store) => await store.summarize());
 		const purgeTimes = await purgeHalf(bench, subjects);
 		const purged = await sizes();
 		bench.tell('Samples of the tables after a purge');
@@ -63,6 +66,7 @@ export const section: Section = {
 				'### Milliseconds',
 				'The median, and in brackets the 99th percentile.',
 				latencies,
+				`A summary, which reads the whole table, takes: ${subjects.map(({ rows }, place) => `of ${number(rows)}, ${number(summaries[place])} ms`).join('; ')}.`,
 				'### Milliseconds with the dead rows of a purge',
 				`Half of each table purged by the store: ${subjects.map(({ rows }, place) => `of ${number(rows)} in ${number(purgeTimes[place])} s`).join(', ')}. The dead rows stay until the table is vacuumed, which it is not here.`,
 				purgedLatencies,
@@ -110,7 +114,12 @@ async function timeEmptyPurges(bench: Bench, database: TestDatabase, subjects: r
 		await purge(store, Infinity);
 		await database.query(`VACUUM (ANALYZE) ${name}`);
 	}
-	const took = await takeTurns(EMPTY_PURGES, Object.fromEntries(subjects.map(({ name, store }) => [name, async () => await timeOf([async () => void (await purge(store, 1))], 1)])));
+	return await medianTimes(EMPTY_PURGES, subjects, async (store) => await purge(store, 1));
+}
+
+/** @returns milliseconds, in the order of the tables */
+async function medianTimes(rounds: number, subjects: readonly Subject[], job: (store: ClaimStore) => Promise<unknown>): Promise<number[]> {
+	const took = await takeTurns(rounds, Object.fromEntries(subjects.map(({ name, store }) => [name, async () => await timeOf([async () => void (await job(store))], 1)])));
 	return subjects.map(({ name }) => median(took[name]));
 }
 
