@@ -1,7 +1,7 @@
 import type { Doubt } from '../connection/connection';
 import type { ClaimChange } from '../decisions';
 import { recordFrom, RECORD_COLUMN, type ClaimRecord } from '../record';
-import { keyOf, ownershipOf, type ClaimCall } from '../request';
+import { ownershipOf, type ClaimCall } from '../request';
 import { alsoHolds, BOUNDED_WAIT, builtOnce, historyEntry, itemsOf, KEY_RECORD, OWNERSHIP_RECORD, purgeAfter, SAME_CLAIM } from '../sql';
 import type { ClaimTable } from '../table/claimTable';
 
@@ -27,15 +27,7 @@ export async function changeClaims(table: ClaimTable, change: ClaimChange, chang
 		doubt,
 		text: changeText(table.name, change, several),
 		values: [
-			JSON.stringify(
-				changes.map(({ seen, call }) => ({
-					...keyOf(seen.identity),
-					seen_token: seen.ownerToken,
-					seen_version: seen.version,
-					seen_state: seen.state,
-					...ownershipOf(call),
-				})),
-			),
+			JSON.stringify(changes.map(({ seen, call }) => ({ ...ownershipOf(call), seen_token: seen.ownerToken, seen_version: seen.version, seen_state: seen.state }))),
 		],
 	});
 	return new Map(rows.map((row) => [row.seen_token ?? '', recordFrom(row)]));

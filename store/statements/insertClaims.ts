@@ -2,7 +2,7 @@ import type { Doubt } from '../connection/connection';
 import { recordsOf, RECORD_COLUMN, type ClaimRecord } from '../record';
 import { BOUNDED_WAIT, builtOnce, historyEntry, itemsOf, KEY_COLUMNS, KEY_RECORD, OWNERSHIP_RECORD, purgeAfter } from '../sql';
 import type { ClaimTable } from '../table/claimTable';
-import { keyOf, ownershipOf, type ClaimCall } from '../request';
+import { ownershipOf, type ClaimCall } from '../request';
 
 /**
  * The winning path: one small INSERT in autocommit decides who owns each delivery. A conflict takes no
@@ -20,7 +20,7 @@ export async function insertClaims(table: ClaimTable, calls: readonly ClaimCall[
 		prepare: !several,
 		doubt,
 		text: insertText(table.name, several),
-		values: [JSON.stringify(calls.map((call) => ({ ...keyOf(call.request.identity), ...ownershipOf(call) })))],
+		values: [JSON.stringify(calls.map(ownershipOf))],
 	});
 	return recordsOf(rows);
 }

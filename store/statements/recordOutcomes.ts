@@ -2,7 +2,6 @@ import type { Doubt } from '../connection/connection';
 import { STATES_THAT_ACCEPT, type OutcomeKind } from '../decisions';
 import type { Ownership } from '../handle';
 import { recordsOf, RECORD_COLUMN, type ClaimRecord, type Owner } from '../record';
-import { keyOf, ownerOf } from '../request';
 import { alsoHolds, BOUNDED_WAIT, builtOnce, historyEntry, itemsOf, KEY_RECORD, OWNER_RECORD, purgeAfter, SAME_CLAIM } from '../sql';
 import type { ClaimTable } from '../table/claimTable';
 
@@ -42,23 +41,32 @@ export async function recordOutcomes(table: ClaimTable, outcome: OutcomeKind, ca
 		prepare: !several,
 		doubt,
 		text: outcomeText(table.name, outcome, several),
-		values: [
-			JSON.stringify(
-				calls.map(({ caller, request: { claim, reference, reason, result, keepPayload, retryAfterSeconds, leaseSeconds } }) => ({
-					...keyOf(claim.identity),
-					...ownerOf(caller),
-					owner_token: claim.ownerToken,
-					reference,
-					reason,
-					result,
-					keep_payload: keepPayload,
-					retry_after: retryAfterSeconds,
-					lease_seconds: leaseSeconds,
-				})),
-			),
-		],
+		values: [JSON.stringify(calls.map(outcomeOf))],
 	});
 	return recordsOf(rows);
+}
+
+/** As columns of the statement's JSON parameter; written out for speed, as `ownershipOf` is. */
+function outcomeOf({ caller, request: { claim, reference, reason, result, keepPayload, retryAfterSeconds, leaseSeconds } }: OutcomeCall) {
+	return {
+		delivery_id: claim.identity.deliveryId,
+		source: claim.identity.source,
+		account: claim.identity.account,
+		action: claim.identity.action,
+		environment: claim.identity.environment,
+		instance_id: caller.instanceId,
+		workflow_id: caller.workflowId,
+		execution_id: caller.executionId,
+		node_id: caller.nodeId,
+		node_name: caller.nodeName,
+		owner_token: claim.ownerToken,
+		reference,
+		reason,
+		result,
+		keep_payload: keepPayload,
+		retry_after: retryAfterSeconds,
+		lease_seconds: leaseSeconds,
+	};
 }
 
 const outcomeText = builtOnce(
